@@ -1,5 +1,23 @@
-"""The executed lessons and the built site, which all processes of a run share."""
+"""The executed lessons and the built sites, which all processes of a run share."""
 
-from tools.course import build_folder, run_notebook, site, site_address, site_build
+from tools.course import (
+    build_folder,
+    run_notebook,
+    site,
+    site_address,
+    site_build,
+    small,
+    small_address,
+    warnings,
+)
 
-__all__ = ["build_folder", "run_notebook", "site", "site_address", "site_build"]
+__all__ = [
+    "build_folder",
+    "run_notebook",
+    "site",
+    "site_address",
+    "site_build",
+    "small",
+    "small_address",
+    "warnings",
+]

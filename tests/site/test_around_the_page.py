@@ -1,9 +1,9 @@
 """What stands around the text, and what is wider than a phone: seen, framed, and not in the way."""
 
 import pytest
-from bs4 import BeautifulSoup
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons, all_pages
+from tools.site_builds import read
 
 NOTHING_WIDE = {"book/L02_Embeddings_and_Positions"}  # its widgets have no map and no table
 
@@ -54,31 +54,6 @@ def test_the_logo_is_a_mark_beside_the_title(browser, lesson, width):
         assert logo["x"] + logo["width"] <= title["x"]
 
 
-# Of each formula, table and listing: whether it is too wide, and whether it fades at the right and
-# can be reached by the Tab key.
-WIDE = """() => [...document.querySelectorAll(
-    "article :is(.math:not(td *), pre, .pst-scrollable-table-container)")]
-  .filter((box) => box.checkVisibility()).map((box) => ({
-    isWide: box.scrollWidth > box.clientWidth + 1,
-    fades: parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0,
-    isReached: box.tabIndex === 0,
-    text: box.textContent.trim().slice(0, 40),
-  }))"""
-
-
-def test_what_is_cut_fades_and_is_reached_by_tab(browser, site_address):
-    wide = 0
-    for name in all_pages():
-        with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
-            folds = page.locator("article details")
-            folds.evaluate_all("all => all.forEach((fold) => { fold.open = true; })")
-            page.evaluate("() => new Promise(requestAnimationFrame)")
-            for box in page.evaluate(WIDE):
-                assert box["isWide"] == box["fades"] == box["isReached"], (name, box)
-                wide += box["isWide"]
-    assert wide > 0
-
-
 @pytest.mark.parametrize("name", all_lessons())
 def test_what_a_widget_cuts_off_fades_at_the_right(browser, site_address, name):
     """Not at the left: there the names of its rows stay."""
@@ -111,7 +86,7 @@ def test_a_word_that_was_searched_for_is_found_whole(browser, site_address):
 
 @pytest.mark.parametrize("name", [*all_pages(), "search", "genindex"])
 def test_every_page_has_what_its_skip_link_leads_to(site, name):
-    page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    page = read(site / f"{name}.html")
     assert page.select_one(f"main {page.select_one('#pst-skip-link a')['href']}") is not None
 
 
@@ -154,17 +129,13 @@ def test_a_fold_is_called_what_it_says(browser, lesson):
             assert fold.text_content().strip()
 
 
-@pytest.mark.parametrize("name", all_pages())
-def test_a_small_phone_shows_the_whole_bar_and_nothing_lies_on_the_text(
-    browser, site_address, name
-):
-    with open_page(browser, f"{site_address}{name}.html", width=320) as (page, _):
-        assert page.evaluate("document.documentElement.scrollWidth") == 320
+def test_nothing_lies_on_the_text_of_a_small_phone(browser, lesson):
+    with open_page(browser, lesson, width=320) as (page, _):
         assert page.locator(".bd-header-article button:visible").count() > 3
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        page.wait_for_timeout(100)
+        page.evaluate("() => new Promise(requestAnimationFrame)")
         page.evaluate("scrollBy(0, -200)")  # the theme then offers its button
-        page.wait_for_timeout(100)
+        page.evaluate("() => new Promise(requestAnimationFrame)")
         assert page.locator("#pst-back-to-top").is_hidden()
 
 

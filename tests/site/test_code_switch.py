@@ -1,69 +1,7 @@
 """The switch Reading / Coding: what is read, and what only those need who write code."""
 
 import pytest
-from tools.browsing import open_page, serve
-from tools.lesson_runs import NOTEBOOK
-from tools.site_builds import build, small_project
-
-CELL = """```{{code-cell}} ipython3
-:tags: [{tags}]
-_ = 1
-_ = 2
-
-_ = 3
-_ = 4
-_ = 5
-_ = 6
-"code of {name}".removeprefix("code of ")
-```
-"""
-SHORT = CELL.replace("_ = 6\n", "")
-EXERCISE = """```{{exercise-start}} Do it
-:label: ex-{name}
-```
-{{effort}}`★ 5 minutes` Text of {name}.
-
-{cells}
-```{{exercise-end}}
-```
-"""
-SOLUTION = """```{solution-start} ex-write
-:label: sol-write
-:class: dropdown
-```
-Text of solution.
-```{solution-end}
-```
-"""
-ANSWER = """```{code-cell} ipython3
-:tags: [remove-input, exercise-page]
-from attncourse.lessons import l04
-l04.idle_bias.on_page()
-```
-"""
-FIGURE = """```{code-cell} ipython3
----
-tags: [remove-input]
-mystnb: {image: {alt: A dark little dot.}, figure: {name: fig-dot, caption: "Dot (hand-built)."}}
----
-from IPython.display import SVG
-SVG('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" height="60pt"></svg>')
-```
-"""
-GOALS = "After this lesson you can\n\n* do it ({ref}`ex-write`).\n"
-PROSE = "Words that are read.\n\n" * 40
-PAGE = "\n".join([
-    NOTEBOOK, "# Page", CELL.format(tags="hide-input", name="import"), FIGURE, GOALS, "## Begin",
-    CELL.format(tags="", name="example"), PROSE, CELL.format(tags="stays-open", name="module"),
-    CELL.format(tags="hide-input", name="drawing"), CELL.format(tags="remove-input", name="gone"),
-    SHORT.format(tags="", name="few lines"),
-    EXERCISE.format(name="write", cells=CELL.format(tags="exercise-stub", name="stub")), SOLUTION,
-    EXERCISE.format(name="pick", cells=CELL.format(tags="exercise-stub", name="doubled") + ANSWER),
-    "[To the exercise](#ex-write)", PROSE,
-    CELL.format(tags="", name="second"), "The last words.", "", PROSE,
-])  # fmt: skip
-OTHER = "\n".join([NOTEBOOK, "# Other", CELL.format(tags="", name="other")])
-PLAIN = "# Plain\n\nNo code. See {ref}`ex-write`.\n"
+from tools.browsing import open_page
 
 READING = {"few lines", "module"}
 CODING = {"import", "drawing", "example", "second", "stub", "doubled", *READING}
@@ -71,19 +9,9 @@ WITHOUT_SCRIPT = {"stub", "doubled", *READING}
 SWITCH = "Open the code of all pages"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    project = tmp_path_factory.mktemp("switch") / "project"
-    small_project(project, {"index": PAGE, "other": OTHER, "plain": PLAIN})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    with serve(project / "_build/html") as address:
-        yield f"{address}book/"
-
-
 @pytest.fixture
-def page(browser, site):
-    with open_page(browser, f"{site}index.html") as (page, problems):
+def page(browser, small_address):
+    with open_page(browser, f"{small_address}switch.html") as (page, problems):
         yield page
         assert problems == []
 
@@ -110,12 +38,9 @@ def test_one_reads_first_and_one_press_opens_the_code(page):
     assert open_code(page) == READING
 
 
-def test_one_cell_is_opened_by_itself(page):
+def test_one_cell_is_opened_by_itself_and_above_the_first_heading_none_is_offered(page):
     page.locator(".course-code summary").first.click()
     assert open_code(page) == {"example", *READING}
-
-
-def test_above_the_first_heading_no_code_is_offered_to_readers(page):
     offer = page.locator(".course-opening summary")
     assert offer.count() == 1 and not offer.is_visible()
     assert page.locator("#fig-dot").is_visible()
@@ -137,7 +62,7 @@ def title_of_exercise(page):
 
 def test_an_exercise_in_code_is_one_line_until_it_is_opened(page):
     assert title_of_exercise(page).is_visible()
-    assert "about 5 minutes" in title_of_exercise(page).inner_text()
+    assert "about 10 minutes" in title_of_exercise(page).inner_text()
     text, solution = page.get_by_text("Text of write"), page.locator("#sol-write")
     assert not text.is_visible() and not solution.is_visible()
     title_of_exercise(page).focus()
@@ -148,12 +73,12 @@ def test_an_exercise_in_code_is_one_line_until_it_is_opened(page):
     assert not text.is_visible()
 
 
-@pytest.mark.parametrize("from_page", ["index", "plain"])
-def test_a_link_to_an_exercise_opens_it(page, site, from_page):
-    page.goto(f"{site}{from_page}.html")
+@pytest.mark.parametrize("from_page", ["switch", "plain"])
+def test_a_link_to_an_exercise_opens_it(page, small_address, from_page):
+    page.goto(f"{small_address}{from_page}.html")
     for _ in range(2):  # also where it was followed before
         page.locator("article a[href$='#ex-write']").last.click()
-        page.wait_for_url("**/index.html#ex-write")
+        page.wait_for_url("**/switch.html#ex-write")
         page.get_by_text("Text of write").wait_for()
         page.wait_for_timeout(100)
         assert 0 <= title_of_exercise(page).bounding_box()["y"] < 450
@@ -162,28 +87,25 @@ def test_a_link_to_an_exercise_opens_it(page, site, from_page):
 
 
 @pytest.mark.parametrize("end", ["#ex-write", "#sol-write", "?highlight=text"])
-def test_who_comes_by_a_link_or_from_the_search_finds_it_open(browser, site, end):
-    with open_page(browser, f"{site}index.html{end}") as (page, problems):
+def test_who_comes_by_a_link_or_from_the_search_finds_it_open(browser, small_address, end):
+    with open_page(browser, f"{small_address}switch.html{end}") as (page, problems):
         assert page.get_by_text("Text of write").is_visible()
         assert problems == []
 
 
-def test_a_result_of_the_search_has_its_exercises_open(page):
+def test_on_paper_and_as_a_result_of_the_search_an_exercise_is_open(page):
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.get_by_text("Text of write").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not page.get_by_text("Text of write").is_visible()
     page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")
     page.goto(page.url)
     assert page.get_by_text("Text of write").is_visible()
 
 
-def test_on_paper_an_exercise_is_open(page):
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.get_by_text("Text of write").is_visible()
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert not page.get_by_text("Text of write").is_visible()
-
-
-def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browser, site):
+def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browser, small_address):
     page = browser.new_page()
-    page.goto(f"{site}index.html")
+    page.goto(f"{small_address}switch.html")
     page.locator("#ex-pick .attn-answer").wait_for()
     assert "doubled" not in open_code(page)
     page.route("**/widgets/answer.js*", lambda route: route.fulfill(body=""))
@@ -193,30 +115,25 @@ def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browse
     page.close()
 
 
-def test_the_words_say_what_they_do_until_the_switch_was_used(page, site):
+def test_the_choice_holds_on_every_page_and_is_kept_and_explained_until_it_was_made(
+    page, small_address
+):
     words = page.locator(".course-code-words")
     assert words.is_visible()
     switch(page).click()
     assert words.count() == 0
-    switch(page).click()
-    page.goto(f"{site}other.html")
-    assert words.count() == 0
-
-
-def test_the_choice_holds_on_every_page_and_is_kept(page, site):
-    switch(page).click()
     page.reload()
     assert open_code(page) == CODING
-    page.goto(f"{site}other.html")
-    assert open_code(page) == {"other"}
+    page.goto(f"{small_address}other.html")
+    assert open_code(page) == {"other"} and words.count() == 0
     switch(page).click()
     page.go_back()
-    assert open_code(page) == READING
+    assert open_code(page) == READING and words.count() == 0
 
 
-def test_another_tab_follows(page, site):
+def test_another_tab_follows(page, small_address):
     tab = page.context.new_page()
-    tab.goto(f"{site}other.html")
+    tab.goto(f"{small_address}other.html")
     switch(page).click()
     tab.get_by_text("code of other").wait_for(timeout=5000)
     tab.close()
@@ -240,43 +157,34 @@ def press_switch(page):
     page.wait_for_timeout(100)  # what a browser does by itself it does in the next frames
 
 
-def test_what_is_read_stays_where_it_is(page):
+def test_what_is_read_or_the_line_of_its_exercise_stays_where_it_is(page):
     words = page.get_by_text("The last words.")
     before = read_at(words)
-    for _ in range(2):
+    for _ in range(3):
         press_switch(page)
         assert words.evaluate(TOP) == pytest.approx(before, abs=1)
-
-
-def test_the_line_of_an_exercise_takes_the_place_of_what_was_read_in_it(page):
-    press_switch(page)
     before = read_at(page.get_by_text("Text of write"))
     press_switch(page)
     assert title_of_exercise(page).evaluate(TOP) == pytest.approx(before, abs=1)
 
 
-def test_a_page_without_code_has_no_switch(browser, site):
-    with open_page(browser, f"{site}plain.html") as (page, problems):
-        assert switch(page).count() == 0
-        assert problems == []
-
-
-def test_where_nothing_can_be_kept_it_holds_until_the_page_is_left(browser, site):
-    with open_page(browser, f"{site}plain.html") as (page, problems):
+def test_where_nothing_can_be_kept_it_holds_until_the_page_is_left(browser, small_address):
+    with open_page(browser, f"{small_address}plain.html") as (page, problems):
+        assert switch(page).count() == 0  # there is no code
         page.add_init_script(
             "Object.defineProperty(window, 'localStorage', {get() { throw Error('denied'); },"
             " configurable: true})"
         )
-        page.goto(f"{site}index.html")
+        page.goto(f"{small_address}switch.html")
         switch(page).click()
         assert open_code(page) == CODING
         assert problems == []
 
 
-def test_without_script_each_cell_can_be_opened(browser, site):
+def test_without_script_each_cell_can_be_opened(browser, small_address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{site}index.html")
+    page.goto(f"{small_address}switch.html")
     assert switch(page).count() == 0
     assert open_code(page) == WITHOUT_SCRIPT
     page.locator(".course-code summary").first.click()

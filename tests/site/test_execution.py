@@ -49,22 +49,23 @@ def house(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_each_page_is_keyed_by_the_package_and_the_folders_of_its_checks(house, name):
+def test_each_page_is_keyed_by_the_package_and_the_folders_of_its_checks(house):
     before = {lesson: fingerprint(lesson, house) for lesson in LESSONS}
 
     def changed() -> list[str]:
         return [lesson for lesson in LESSONS if fingerprint(lesson, house) != before[lesson]]
 
-    file = house / name
-    file.write_text(f"{name}, edited", encoding="utf-8")
-    assert changed() == executed_again(name)
-    file.unlink()
-    assert changed() == executed_again(name)
-    file.write_text(name, encoding="utf-8")
-    assert changed() == []
-    file.with_stem("new").write_text("", encoding="utf-8")
-    assert changed() == executed_again(name)
+    for name in FILES:
+        file = house / name
+        file.write_text(f"{name}, edited", encoding="utf-8")
+        assert changed() == executed_again(name)
+        file.unlink()
+        assert changed() == executed_again(name)
+        file.write_text(name, encoding="utf-8")
+        assert changed() == []
+        file.with_stem("new").write_text("", encoding="utf-8")
+        assert changed() == executed_again(name)
+        file.with_stem("new").unlink()
 
 
 def source_files() -> list[Path]:
@@ -87,19 +88,15 @@ def lessons_used(code: str) -> set[str]:
     return {lesson for name in names for lesson in re.findall(r"\.(l\d\d)\.", name)}
 
 
-@pytest.mark.parametrize("page", all_notebooks())
-def test_a_page_uses_no_other_lesson_s_folder(page):
-    """For it isn't executed again when that is edited."""
-    own = {lesson_checked_on(code_of(page))} - {""}
-    assert lessons_used(code_of(page)) <= own
-
-
-def test_no_file_of_the_package_uses_a_lesson_s_folder_but_that_lesson_s():
+def test_nothing_uses_a_lesson_s_folder_but_that_lesson_s():
+    """For a page isn't executed again when another lesson's is edited."""
     found = []
+    for page in all_notebooks():
+        used = lessons_used(code_of(page)) - {lesson_checked_on(code_of(page))}
+        found += [f"{page} uses {lesson}" for lesson in used]
     for file in source_files():
-        own = {folder for folder in file.parts if re.fullmatch(r"l\d\d", folder)}
-        used = lessons_used(file.read_text(encoding="utf-8"))
-        found += [f"{file} uses {lesson}" for lesson in used - own]
+        used = lessons_used(file.read_text(encoding="utf-8")) - {*file.parts}
+        found += [f"{file} uses {lesson}" for lesson in used]
     assert found == []
 
 
@@ -113,14 +110,14 @@ def test_lessons_are_found_in_what_is_imported():
 DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
 
 
-@pytest.mark.parametrize("page", all_notebooks())
-def test_a_page_reads_no_data_by_their_path(page):
+def test_a_page_reads_no_data_by_their_path():
     """A page is keyed by files of the packages; of others it wouldn't notice a change."""
-    code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
-    texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
-    paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
-    paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
-    assert not paths, f"{page} names {paths}: attncourse.data should hold and load them"
+    for page in all_notebooks():
+        code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
+        texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
+        paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
+        paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
+        assert not paths, f"{page} names {paths}: attncourse.data should hold and load them"
 
 
 def test_versions_of_libraries_count():

@@ -5,12 +5,12 @@ from collections import Counter
 from urllib.parse import urljoin
 
 import pytest
-from bs4 import BeautifulSoup
 from course.formulas import FONT, ROOT
 from fontTools.ttLib import TTFont
-from tools.browsing import open_page, serve
+from tools.browsing import open_page
 from tools.lesson_runs import all_pages
-from tools.site_builds import build, small_project
+from tools.site_builds import read
+from tools.small_pages import FORMULA_MISTAKES
 
 NO_SIGN = r"\\begin\{\w+\}|\\end\{\w+\}|(?<=\\\\)\[[\w.]+\]"  # environments, and lengths behind \\
 SIGNS = {  # what a command shows; "" if that is nothing of its own
@@ -37,14 +37,14 @@ def signs_of_tex(tex):
     return Counter((shown + "[]" * tex.count(r"\begin{bmatrix}")).translate(ONE_OF_SEVERAL))
 
 
-def formulas_of(html):
-    return BeautifulSoup(html, "html.parser").select(".math > math")
+def formulas_of(page):
+    return read(page).select(".math > math")
 
 
 @pytest.mark.parametrize("page", all_pages())
 def test_each_formula_shows_what_its_tex_says(site, page):
     html = (site / f"{page}.html").read_text(encoding="utf-8")
-    formulas = formulas_of(html)
+    formulas = formulas_of(site / f"{page}.html")
     assert len(formulas) == html.count('class="math ') + html.count('class="math"')
     for formula in formulas:
         shown = re.sub(r"[\s\u2061-\u2064]", "", formula.text).translate(ONE_OF_SEVERAL)
@@ -58,7 +58,7 @@ def characters_drawn(path):
 def test_the_font_holds_what_formulas_need_and_little_else(site):
     published = characters_drawn(site / "_static" / FONT)
     for page in all_pages():
-        for formula in formulas_of((site / f"{page}.html").read_text(encoding="utf-8")):
+        for formula in formulas_of(site / f"{page}.html"):
             assert set(formula.text) - published <= set("\u2061"), formula["data-tex"]
     assert ROOT in published
     assert not {"ℵ", "⊞", "𝔻"} & published
@@ -90,52 +90,15 @@ def test_a_browser_draws_each_formula_with_the_sites_font(browser, site_address,
             assert set(fonts_used(opened, letters)) == {("CourseMath", True)}
 
 
-MISTAKES = {
-    r"\foo{x}": r'at character 0: Unknown command "\foo"',
-    r"\frac{1}{": "Expected closing token",
-    r"\begin{aligned}a\\[b]\end{aligned}": "a bracket is taken for a length",
-    r"a \\ b": "only inside an environment",
-    r"\begin{split}a\end{split}": "Unknown environment",
-}
+def test_each_mistake_of_a_formula_is_told_with_its_place(warnings):
+    for number, (tex, words) in enumerate(FORMULA_MISTAKES.items()):
+        place = re.escape(f"formulas.md:{3 + 2 * number}: WARNING: formula {tex}: ")
+        assert re.search(place + f".*{re.escape(words)}", warnings), tex
 
 
-def test_each_mistake_of_a_formula_is_told_with_its_place(tmp_path):
-    lines = "\n\n".join(f"Text ${tex}$." for tex in MISTAKES)
-    project = small_project(tmp_path / "project", {"index": f"# Page\n\n{lines}\n"})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode != 0
-    for number, (tex, words) in enumerate(MISTAKES.items()):
-        place = re.escape(f"index.md:{3 + 2 * number}: WARNING: formula {tex}: ")
-        assert re.search(place + f".*{re.escape(words)}", result.stderr), tex
-
-
-LONG = "+".join(f"x_{{{i}}}" for i in range(40))
-PAGE = rf"""# Page
-
-The width $d_k$ is
-small: $a<b$.
-
-Second line.
-
-$$
-\begin{{aligned}}a &= b \\[4pt] c &= d\end{{aligned}}
-$$ (two)
-
-See {{eq}}`two`. And ${LONG}$ ends.
-
-## Why the root of $d_k$
-"""
-STOPS_PAGE = f"# Stops\n\nA word and $d_k$), then.\n\nAnd ${LONG}$.\n"
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    project = tmp_path_factory.mktemp("formulas") / "project"
-    small_project(project, {"index": PAGE, "stops": STOPS_PAGE})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    with serve(project / "_build/html") as site:
-        yield f"{site}book/index.html"
+@pytest.fixture
+def address(small_address):
+    return f"{small_address}formulas.html"
 
 
 def test_a_numbered_formula_can_be_referred_to(browser, address):
@@ -175,7 +138,7 @@ NARROWED = """(formula, [signs, less]) => {
 
 
 def test_no_sign_behind_a_formula_begins_a_line(browser, address):
-    with open_page(browser, address.replace("index", "stops")) as (page, _):
+    with open_page(browser, address.replace("formulas", "stops")) as (page, _):
         formula = page.locator("article p .math").first
         for less in (-1, 1, 6):
             box, signs = formula.evaluate(NARROWED, [2, less])
@@ -184,7 +147,7 @@ def test_no_sign_behind_a_formula_begins_a_line(browser, address):
 
 
 def test_a_formula_that_scrolls_leaves_room_for_its_stop(browser, address):
-    with open_page(browser, address.replace("index", "stops"), width=360) as (page, _):
+    with open_page(browser, address.replace("formulas", "stops"), width=360) as (page, _):
         formula = page.locator("article p .math").last
         assert formula.evaluate("box => box.scrollWidth > box.clientWidth")
         assert formula.get_attribute("tabindex") == "0"
@@ -209,31 +172,26 @@ def select(first, last):
     }}"""
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "plain"),
-    [
-        ("article p", "article p", "The width $d_k$ is small: $a<b$."),
-        ("article p", "article p ~ p", "The width $d_k$ is small: $a<b$.\n\nSecond line."),
-        ("article p msub > mi", "article p msub > mi", "$d_k$"),
-    ],
-)
-def test_a_passage_is_copied_with_its_formulas_as_tex(browser, address, first, last, plain):
+COPIES = [
+    ("article p", "article p", "The width $d_k$ is small: $a<b$."),
+    ("article p", "article p ~ p", "The width $d_k$ is small: $a<b$.\n\nSecond line."),
+    ("article p msub > mi", "article p msub > mi", "$d_k$"),
+]
+
+
+def test_a_passage_is_copied_with_its_formulas_as_tex(browser, address):
     with open_page(browser, address) as (page, problems):
         page.evaluate(COPIED)
-        page.evaluate(select(first, last))
-        page.keyboard.press("Control+c")
-        copied, formatted = page.evaluate("window.copied")
-        assert copied.strip() == plain
-        assert "<math" in formatted
-        assert problems == []
-
-
-def test_what_has_no_formula_is_copied_as_ever(browser, address):
-    with open_page(browser, address) as (page, _):
-        page.evaluate(COPIED)
-        page.evaluate(select("article p ~ p", "article p ~ p"))
+        for first, last, plain in COPIES:
+            page.evaluate(select(first, last))
+            page.keyboard.press("Control+c")
+            copied, formatted = page.evaluate("window.copied")
+            assert copied.strip() == plain
+            assert "<math" in formatted
+        page.evaluate(select("article p ~ p", "article p ~ p"))  # no formula is in it
         page.keyboard.press("Control+c")
         assert page.evaluate("window.copied") == ["", ""]  # the browser fills it afterwards
+        assert problems == []
 
 
 def test_formulas_are_there_without_script(browser, site_address):

@@ -5,40 +5,11 @@ import shutil
 import pytest
 from tools.browsing import open_page
 from tools.jupyterlab_server import SETTINGS, jupyterlab, wait_for_kernel
-from tools.lesson_runs import NOTEBOOK
-from tools.site_builds import build, small_project
+from tools.small_pages import LAB
 
 # What README's jupytext-config command sets.
 VIEWERS = {"defaultViewers": {"markdown": "Jupytext Notebook"}}
 TEXT_IS_A_NOTEBOOK = {"docmanager-extension/plugin": VIEWERS}
-LESSON = f"""{NOTEBOOK}# Lesson
-
-```{{code-cell}} ipython3
-from attnlib import plotting
-from attncourse.glue import glue
-plotting.use_course_style()
-```
-
-```{{code-cell}} ipython3
-glue("l99_loss", f"{{1 / 3:.2f}}")
-```
-
-The loss is {{eval}}`l99_loss`, measured.
-
-```{{code-cell}} ipython3
----
-mystnb:
-  image: {{alt: Two by two cells.}}
-  figure: {{name: fig-l99-map, caption: "*Equal* weights (hand-built)."}}
----
-import torch
-plotting.plot_heads(torch.full((1, 2, 2), 0.5), ["a", "b"])
-```
-
-```{{code-cell}} ipython3
-print("the end")
-```
-"""
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +17,10 @@ def lesson(browser, tmp_path_factory):
     """Open a lesson's text as a notebook and run all its cells."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "book").mkdir()
-    (folder / "book" / "L99_Lesson.md").write_text(LESSON, encoding="utf-8")
+    (folder / "book" / "L97_Lab.md").write_text(LAB, encoding="utf-8")
     with (
         jupyterlab(folder, SETTINGS | TEXT_IS_A_NOTEBOOK) as address_of,
-        open_page(browser, address_of("lab/tree/book/L99_Lesson.md")) as (page, _),
+        open_page(browser, address_of("lab/tree/book/L97_Lab.md")) as (page, _),
     ):
         wait_for_kernel(page)
         page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -66,21 +37,16 @@ def test_captions_stand_below_their_figures(lesson):
     cell = lesson.locator(".jp-CodeCell", has_text="plot_heads")
     figure, caption = cell.locator(".jp-OutputArea-output").all()
     assert figure.locator("img, svg").count()
-    assert caption.inner_text().strip() == "fig-l99-map. Equal weights (hand-built)."
+    assert caption.inner_text().strip() == "fig-l97-map. Equal weights (hand-built)."
     assert caption.locator("em").inner_text() == "Equal"
 
 
-def test_a_downloaded_notebook_is_whole_though_nothing_in_it_is_trusted(browser, tmp_path):
+def test_a_downloaded_notebook_is_whole_though_nothing_in_it_is_trusted(browser, small, tmp_path):
     """In a JupyterLab that knows no MyST, before any cell was run."""
-    project = small_project(tmp_path / "project", {"index": LESSON})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    folder = tmp_path / "downloads"
-    folder.mkdir()
-    shutil.copy(project / "_build/html/_sources/book/index.ipynb", folder)
+    shutil.copy(small.parent / "_sources/book/L97_Lab.ipynb", tmp_path)
     with (
-        jupyterlab(folder, without=("jupyterlab-myst",)) as address_of,
-        open_page(browser, address_of("lab/tree/index.ipynb")) as (page, _),
+        jupyterlab(tmp_path, without=("jupyterlab-myst",)) as address_of,
+        open_page(browser, address_of("lab/tree/L97_Lab.ipynb")) as (page, _),
     ):
         page.locator(".jp-Notebook").wait_for(timeout=60_000)
         shown = page.locator(".jp-RenderedMarkdown, .jp-OutputArea-output")
@@ -92,4 +58,4 @@ def test_a_downloaded_notebook_is_whole_though_nothing_in_it_is_trusted(browser,
         sizes = [figure.evaluate("image => image.naturalWidth") for figure in figures]
         assert len(sizes) == 1 and sizes[0] > 100
         texts = "".join(shown.all_inner_texts())
-        assert [raw for raw in ("{eval}", "fig-l99", "Figure size", "```") if raw in texts] == []
+        assert [raw for raw in ("{eval}", "fig-l97", "Figure size", "```") if raw in texts] == []

@@ -1,41 +1,18 @@
 """A figure can be shown on the whole screen, by a press or by keyboard, and nothing moves."""
 
 import pytest
-from tools.browsing import open_page, uncover
-from tools.lesson_runs import NOTEBOOK, all_lessons
-from tools.site_builds import build, small_project
+from tools.browsing import open_page
 
-FIGURE = f"""{NOTEBOOK}# Page
-
-Before it.
-
-```{{code-cell}} ipython3
----
-mystnb:
-  image: {{alt: A wide rectangle of one color.}}
-  figure: {{name: fig-wide, caption: A rectangle (hand-built).}}
----
-from IPython.display import SVG
-SVG('<svg xmlns="http://www.w3.org/2000/svg" width="150pt" height="50pt" viewBox="0 0 150 50">'
-    '<rect width="150" height="50" fill="#1F2328"/></svg>')
-```
-
-Behind it.
-"""
 LARGE = "document.fullscreenElement?.id === 'fig-wide'"
 SMALL = "document.fullscreenElement === null"
 PLACES = """() => [...document.querySelectorAll("article :is(p, img, figcaption)")]
     .map((node) => Object.values(node.getBoundingClientRect().toJSON()).join())"""
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Return a page with a small figure, opened from its folder, and a page without any."""
-    project = tmp_path_factory.mktemp("figure") / "project"
-    small_project(project, {"index": FIGURE, "bare": "# No figure\n"})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    return (project / "_build/html/book/index.html").as_uri()
+@pytest.fixture
+def address(small):
+    """Return a page with a small figure, opened from its folder."""
+    return (small / "figures.html").as_uri()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -107,23 +84,7 @@ def test_where_a_part_of_a_page_cant_be_shown_so_nothing_is_offered(browser, add
     page.close()
 
 
-def test_only_pages_with_drawings_load_it(browser, address):
-    for name, loads in (("index", True), ("bare", False)):
-        with open_page(browser, address.replace("index", name)) as (page, problems):
-            loaded = page.locator("script[src*='large-figures.js']").count() == 1
-            assert loaded is loads
-            assert problems == []
-
-
-@pytest.mark.parametrize("lesson", all_lessons())
-def test_each_drawing_of_a_lesson_has_its_button(browser, site_address, lesson):
-    """But not one that stands in for a widget, where the widget is drawn."""
-    with open_page(browser, f"{site_address}{lesson}.html") as (page, _):
-        uncover(page)
-        for figure in page.locator("article figure:has(.drawing)").all():
-            button, drawing = figure.locator("> button"), figure.locator(".drawing")
-            assert button.count() == 1
-            if not figure.evaluate("figure => figure.closest('.solution')"):
-                assert button.is_visible() is drawing.is_visible()
-            number = figure.locator(".caption-number").text_content().strip()
-            assert button.get_attribute("aria-label") == f"Full screen: {number}"
+def test_only_pages_with_drawings_load_it(small):
+    for name, loads in (("figures", True), ("plain", False)):
+        text = (small / f"{name}.html").read_text(encoding="utf-8")
+        assert ("large-figures.js" in text) is loads

@@ -5,15 +5,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
 from tools.lesson_runs import all_pages
+from tools.site_builds import read
 
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
-
-
-@cache
-def read(page: Path) -> BeautifulSoup:
-    return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
 
 
 @cache

@@ -1,9 +1,12 @@
 """Every page in a real browser: light and dark, desktop and phone."""
 
 from functools import cache
+from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import pytest
+from course.publishing import FONTS, SHEET, THEME
+from fontTools.ttLib import TTFont
 from tools import ROOT
 from tools.browsing import (
     AT_REST,
@@ -24,18 +27,138 @@ LOOKS = [look for page in PAGES for look in ((page, "dark", 1280), (page, "light
 LOOKS.append((PAGES[0], "light", 1280))
 
 
+# Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
+# its edge, where a frame around what has the focus would be cut off, or leaves it.
+CUT_OFF = """() => {
+  const isApart = (box) => getComputedStyle(box).contain.includes("paint");
+  const clips = (box) => getComputedStyle(box).overflow !== "visible";
+  const found = [];
+  function look(node, edge) {
+    for (const child of node.children) {
+      const {left, right, width, height} = child.getBoundingClientRect();
+      const isSeen = width * height > 0 && child.checkVisibility();
+      if (isSeen && (left < edge.left + 4 || right > edge.right - 4)) found.push(child.outerHTML);
+      if (!clips(child) && child.localName !== "svg") look(child, edge);
+    }
+  }
+  const boxes = [...document.querySelectorAll(".bd-article *")].filter(isApart);
+  for (const box of boxes) if (!clips(box)) look(box, box.getBoundingClientRect());
+  const isWidget = (box) => box.matches(".attn-widget");
+  const widgets = document.querySelectorAll(".attn-widget").length;
+  return [widgets - boxes.filter(isWidget).length, found];
+}"""
+
+
+# Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
+# text is in pixels. Matplotlib writes a text of 9 points as outlines of 100 points, scaled by 0.09.
+DRAWINGS = r"""async () => {
+  const isSeen = (element) => element.checkVisibility();
+  const seen = [...document.querySelectorAll("article .drawing")].filter(isSeen);
+  return Promise.all(seen.map(async (box) => {
+    const image = [...box.querySelectorAll("img")].find(isSeen);
+    const svg = await (await fetch(image.currentSrc)).text();
+    const scales = [...svg.matchAll(/scale\(([\d.]+) -/g)].map((match) => Number(match[1]));
+    const [, unit] = svg.match(/viewBox="0 0 ([\d.]+)/);
+    return {
+      figure: box.closest("figure").id,
+      scrolls: box.scrollWidth > box.clientWidth,
+      hint: box.nextElementSibling?.matches(".drawing-hint") ?? false,
+      text: Math.min(...scales) * 100 * image.clientWidth / Number(unit),
+    };
+  }));
+}"""
+
+
+# Of each formula, table and listing: whether it is too wide, and whether it fades at the right and
+# can be reached by the Tab key.
+WIDE = """() => [...document.querySelectorAll(
+    "article :is(.math:not(td *), pre, .pst-scrollable-table-container)")]
+  .filter((box) => box.checkVisibility()).map((box) => ({
+    isWide: box.scrollWidth > box.clientWidth + 1,
+    fades: parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0,
+    isReached: box.tabIndex === 0,
+    text: box.textContent.trim().slice(0, 40),
+  }))"""
+
+
+# Of each table, what its rows have: the size of the first text, how many cells are seen.
+ROWS = """() => [...document.querySelectorAll("article table.table")].map((table) => [
+  ...new Set([...table.tBodies[0].rows].map((row) => [
+    parseFloat(getComputedStyle(row.cells[0]).fontSize),
+    [...row.cells].filter((cell) => cell.checkVisibility()).length,
+  ].join())),
+])"""
+
+
+# Of each figure with a drawing, its buttons: what they are called, and whether they are seen when
+# the drawing is. One that stands in for a widget is hidden where that is drawn.
+BUTTONS = """() => [...document.querySelectorAll("article figure:has(.drawing)")].map((figure) => {
+  const buttons = [...figure.querySelectorAll(":scope > button")];
+  const number = figure.querySelector(".caption-number").textContent.trim();
+  const drawing = figure.querySelector(".drawing");
+  return buttons.map((button) => button.ariaLabel === `Full screen: ${number}` &&
+    button.checkVisibility() === drawing.checkVisibility());
+})"""
+# Of every element and what its style puts before and after it: what the icons' fonts are to draw.
+# An icon whose rule is missing has no content.
+ICONS = r"""() => {
+  const icons = [];
+  for (const element of document.querySelectorAll("*"))
+    for (const side of ["::before", "::after"]) {
+      const styles = getComputedStyle(element, side); // of which each is computed when asked for
+      const {content} = styles;
+      const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
+      if (isIcon || (/^"/.test(content) && /Font Awesome/.test(styles.fontFamily)))
+        icons.push([element.className, styles.fontFamily, styles.fontWeight, content]);
+    }
+  return icons;
+}"""
+
+
+def open_menus(page):
+    """Open all that opens on a page: its menus, folds and the search."""
+    for button in page.locator(".dropdown > button:visible").all():
+        button.click()
+    page.locator("details").evaluate_all("folds => { for (const f of folds) f.open = true; }")
+    page.keyboard.press("Control+k")
+
+
+OPEN_ALL = """() => {
+  for (const fold of document.querySelectorAll("article details")) fold.open = true;
+  return new Promise(requestAnimationFrame);
+}"""
+
+
 @pytest.fixture(scope="session")
 def look_at(browser, site_address):
-    """Return a function that opens a page and says what is wrong with it, and what axe finds."""
+    """Return a function that opens a page once, and says all that is to be known of its look."""
 
     @cache
     def look(page, scheme, width):
         address = f"{site_address}{page}.html"
         with open_page(browser, address, scheme=scheme, width=width) as (opened, problems):
+            found = SimpleNamespace(problems=problems, cut_off=opened.evaluate(CUT_OFF))
+            if width == 360:
+                found.rows, found.drawings = opened.evaluate(ROWS), [opened.evaluate(DRAWINGS)]
             problems += audit(opened, scheme)
+            if width == 360:
+                opened.evaluate(OPEN_ALL)
+                found.wide = opened.evaluate(WIDE)
+                opened.set_viewport_size({"width": 320, "height": 900})
+                found.smallest = opened.evaluate("document.documentElement.scrollWidth")
+                opened.set_viewport_size({"width": width, "height": 900})
             other = switch_theme(opened)
             problems += [f"{other}: {problem}" for problem in audit(opened, other)]
-            return list(problems), violations_on(opened)
+            if width == 360:
+                found.drawings.append(opened.evaluate(DRAWINGS))
+            else:
+                found.buttons = opened.evaluate(BUTTONS)
+            found.problems, found.violations = [*problems], violations_on(opened)
+            open_menus(opened)
+            found.icons = opened.evaluate(ICONS)
+            opened.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
+            found.icons_by_the_theme = opened.evaluate(ICONS)
+            return found
 
     return look
 
@@ -43,14 +166,68 @@ def look_at(browser, site_address):
 @pytest.mark.everyday("L04")
 @pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
 def test_nothing_is_wrong_in_both_themes(look_at, page, opened_in, width):
-    problems, _ = look_at(page, opened_in, width)
-    assert problems == []
+    assert look_at(page, opened_in, width).problems == []
 
 
 @pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
 def test_axe_finds_nothing_in_the_other_theme(look_at, page, opened_in, width):
-    _, violations = look_at(page, opened_in, width)
-    assert violations == []
+    assert look_at(page, opened_in, width).violations == []
+
+
+@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
+def test_what_is_painted_apart_cuts_nothing_off(look_at, page, opened_in, width):
+    assert look_at(page, opened_in, width).cut_off == [0, []]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_phone_shows_all_whole_readable_and_within_reach(look_at, page):
+    found = look_at(page, "light", 360)
+    assert found.smallest == 320
+    assert all(len(rows) == 1 for rows in found.rows), found.rows  # none is shortened
+    for box in found.wide:
+        assert box["isWide"] == box["fades"] == box["isReached"], box
+    for drawings in found.drawings:
+        assert drawings or page not in all_notebooks()
+        for drawing in drawings:
+            assert not drawing["scrolls"] and not drawing["hint"], drawing
+            assert drawing["text"] >= 8.99, drawing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_drawing_has_its_button(look_at, page):
+    assert all(buttons == [True] for buttons in look_at(page, "dark", 1280).buttons)
+
+
+@cache
+def fonts_of(static):
+    """Return what each font draws: {(brands, weight): characters}."""
+    drawn = {}
+    for path in (static / FONTS).glob("*.woff2"):
+        _, family, weight = path.stem.split("-")
+        characters = {chr(code) for code in TTFont(path).getBestCmap()}
+        drawn[family == "brands", weight] = characters
+    return drawn
+
+
+@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
+def test_each_icon_of_a_page_is_in_its_font(look_at, site, page, opened_in, width):
+    found, fonts = look_at(page, opened_in, width), fonts_of(site / "_static")
+    assert found.icons == found.icons_by_the_theme and len(found.icons) > 5
+    for name, family, weight, content in found.icons:
+        assert content.startswith('"'), f"{name} has no icon"
+        lacking = set(content.strip('"')) - fonts["Brands" in family, weight]
+        assert not lacking, f"{name}: {family} {weight} lacks {sorted(map(ascii, lacking))}"
+
+
+def test_fonts_are_small_and_their_license_lies_beside_them(site):
+    folder = site / "_static" / FONTS
+    assert {path.suffix for path in folder.iterdir()} == {".woff2"}
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 10_000
+    license_text = (folder.parent / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "SIL OPEN FONT LICENSE" in license_text
+    for path in folder.iterdir():  # which reserves its name for what wasn't changed
+        names = {str(record) for record in TTFont(path)["name"].names if record.nameID in {1, 4, 6}}
+        assert not any("awesome" in name.lower() for name in names)
 
 
 @pytest.mark.parametrize("page", all_pages())
@@ -105,35 +282,6 @@ def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
         assert problems == []
 
 
-# Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
-# its edge, where a frame around what has the focus would be cut off, or leaves it.
-CUT_OFF = """() => {
-  const isApart = (box) => getComputedStyle(box).contain.includes("paint");
-  const clips = (box) => getComputedStyle(box).overflow !== "visible";
-  const found = [];
-  function look(node, edge) {
-    for (const child of node.children) {
-      const {left, right, width, height} = child.getBoundingClientRect();
-      const isSeen = width * height > 0 && child.checkVisibility();
-      if (isSeen && (left < edge.left + 4 || right > edge.right - 4)) found.push(child.outerHTML);
-      if (!clips(child) && child.localName !== "svg") look(child, edge);
-    }
-  }
-  const boxes = [...document.querySelectorAll(".bd-article *")].filter(isApart);
-  for (const box of boxes) if (!clips(box)) look(box, box.getBoundingClientRect());
-  return [boxes.filter((box) => box.matches(".attn-widget")).length, found];
-}"""
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("page", all_lessons())
-def test_what_is_painted_apart_cuts_nothing_off(browser, site_address, page, width):
-    with open_page(browser, f"{site_address}{page}.html", width=width) as (opened, _):
-        apart, cut_off = opened.evaluate(CUT_OFF)
-        assert apart == opened.locator(".attn-widget").count() > 0
-        assert cut_off == []
-
-
 def test_a_drawing_fades_towards_what_lies_beyond_its_edge(browser, site_address):
     fades = """drawing => ["--fade-left", "--fade-right"].map(
         side => parseFloat(getComputedStyle(drawing).getPropertyValue(side)) > 0)"""
@@ -169,41 +317,6 @@ def test_a_lesson_loads_what_is_looked_at(browser, site_address):
     assert height > 100
     assert abs(shown.last.bounding_box()["height"] - height) <= 1
     page.close()
-
-
-# Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
-# text is in pixels. Matplotlib writes a text of 9 points as outlines of 100 points, scaled by 0.09.
-DRAWINGS = r"""async () => {
-  const isSeen = (element) => element.checkVisibility();
-  const seen = [...document.querySelectorAll("article .drawing")].filter(isSeen);
-  return Promise.all(seen.map(async (box) => {
-    const image = [...box.querySelectorAll("img")].find(isSeen);
-    const svg = await (await fetch(image.currentSrc)).text();
-    const scales = [...svg.matchAll(/scale\(([\d.]+) -/g)].map((match) => Number(match[1]));
-    const [, unit] = svg.match(/viewBox="0 0 ([\d.]+)/);
-    return {
-      figure: box.closest("figure").id,
-      scrolls: box.scrollWidth > box.clientWidth,
-      hint: box.nextElementSibling?.matches(".drawing-hint") ?? false,
-      text: Math.min(...scales) * 100 * image.clientWidth / Number(unit),
-    };
-  }));
-}"""
-
-
-@pytest.mark.parametrize("name", all_notebooks())
-def test_a_phone_shows_each_drawing_whole_and_readable(browser, site_address, name):
-    with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
-        for width in (360, 390):
-            page.set_viewport_size({"width": width, "height": 800})
-            for _ in ("light", "dark"):
-                switch_theme(page)
-                drawings = page.evaluate(DRAWINGS)
-                assert drawings
-                for drawing in drawings:
-                    assert drawing["scrolls"] == drawing["hint"], drawing
-                    assert drawing["scrolls"] or drawing["text"] >= 8.99, drawing
-                assert not [drawing["figure"] for drawing in drawings if drawing["scrolls"]]
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -1,63 +1,21 @@
 """What stands below a prediction doesn't give its answer away."""
 
 import json
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from urllib.request import urlopen
 
 import pytest
-from bs4 import BeautifulSoup
 from course.page_lengths import STATE
-from tools.browsing import open_page, serve
-from tools.lesson_runs import NOTEBOOK, all_pages
-from tools.site_builds import build, small_project
-
-PREDICT = """```{{code-cell}} ipython3
-:tags: [remove-input]
-
-from attncourse.widgets import Predict
-Predict("What is {question}?", ["this", "that"], 0, "Because.")
-```
-"""
-CELL = """```{{code-cell}} ipython3
-:tags: [{tags}]
-
-{code}
-```
-"""
-FIGURE = """```{code-cell} ipython3
----
-tags: [answer]
-mystnb: {image: {alt: A dark little dot.}, figure: {name: fig-dot, caption: "Dot (hand-built)."}}
----
-from IPython.display import SVG
-print("print" + "ed beside it")
-SVG('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" height="60pt"></svg>')
-```
-"""
-PAGE = "\n".join([
-    NOTEBOOK, "# Page", "See {numref}`fig-dot`. [There](#next)",
-    CELL.format(tags="", code="'before all'"),
-    PREDICT.format(question="first"), "Open prose.",
-    CELL.format(tags="answer", code="'output ' + 'answers'"), "{.answer}\nProse answers: $x$.\n",
-    "{.answer}\n| a table |\n|---|\n| answers |\n", "Right below.\n", "(next)=", "## Next",
-    "Below a heading. " * 300, "", ":::{container} answer\n* a list answers\n:::\n",
-    PREDICT.format(question="asked in vain"), PREDICT.format(question="third"),
-    FIGURE, "Said of the dot.", PREDICT.format(question="fourth"), "{.answer}\nThe fourth.\n",
-    PREDICT.format(question="fifth").replace("Predict(", "p = Predict(").replace(
-        ".\")\n", ".\")\np.choice, p.committed = 0, True\np\n"
-    ), "{.answer}\nKept open.\n",
-])  # fmt: skip
+from tools.browsing import open_page
+from tools.lesson_runs import all_pages
+from tools.site_builds import read
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    project = tmp_path_factory.mktemp("covers") / "project"
-    small_project(project, {"index": PAGE})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    with serve(project / "_build/html") as site:
-        yield f"{site}book/index.html"
+@pytest.fixture
+def address(small_address):
+    return f"{small_address}covers.html"
 
 
 @pytest.fixture
@@ -114,45 +72,30 @@ def test_what_answers_is_covered_until_its_reader_commits(page):
     assert shown(page) == FIRST | THIRD
 
 
-def test_all_else_stands_open(page):
+def test_nothing_moves_and_all_else_stands_open(page):
     seen = page.evaluate(UNCOVERED)
     for words in ("before all", "Open prose", "Right below", "'output '", "Next", "Below a heading",
                   "Dot (hand-built)", "Said of the dot", "Kept open"):  # fmt: skip
         assert words in seen
-
-
-def test_neighbors_share_a_cover(page):
-    """The output, then prose with a table, and the list under the next heading."""
+    # Neighbors share one: the output, then prose with a table, and the list under the next heading.
     assert page.locator(".course-cover").count() == 7
     assert covers(page).count() == 6
-
-
-def test_what_is_covered_keeps_its_size_and_a_drawing_its_words(page):
-    box = page.locator("figure .drawing")
-    size = "box => [box.clientWidth, box.clientHeight]"
-    before = box.evaluate(size)
-    assert min(before) > 50
-    assert page.get_by_role("img", name="A dark little dot.").count() == 1
-    commit(page, 2)
-    assert box.evaluate(size) == before
-
-
-def test_covered_words_are_inert_and_a_covered_drawing_lies_below_the_button(page):
     is_inert = "words => words.closest('[inert]') !== null"
     assert page.get_by_text("Prose answers").evaluate(is_inert)
-    assert not page.locator("figure .drawing").evaluate(is_inert)
+    box = page.locator("figure .drawing")
+    assert not box.evaluate(is_inert)
+    assert page.get_by_role("img", name="A dark little dot.").count() == 1
     button = page.locator("figure").get_by_role("button").first
     button.scroll_into_view_if_needed()
     assert button.evaluate("""button => {
       const { x, y, width, height } = button.getBoundingClientRect();
       return document.elementFromPoint(x + width / 4, y + height / 4) === button;
     }""")
-
-
-def test_thinking_again_covers_again(page):
-    commit(page, 0)
-    page.get_by_role("button", name="Think again").first.click()
-    assert shown(page) == set()
+    size = "box => [box.clientWidth, box.clientHeight]"
+    before = box.evaluate(size)
+    assert min(before) > 50
+    commit(page, 2)
+    assert box.evaluate(size) == before
 
 
 def test_a_press_opens_all_that_answers_one_prediction_and_the_keyboard_goes_on_there(page):
@@ -171,7 +114,7 @@ def test_after_three_presses_nothing_is_covered(page):
     covers(page).first.click()
     assert shown(page) == FIRST | THIRD
     assert covers(page).count() == 0
-    page.get_by_role("button", name="Press to see this and all other answers").first.click()
+    page.locator("[data-covers] > button").first.click()
     assert shown(page) == FIRST | THIRD | FOURTH
     commit(page, 0)
     page.get_by_role("button", name="Think again").first.click()
@@ -181,14 +124,19 @@ def test_after_three_presses_nothing_is_covered(page):
 def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     commit(page, 0)
     page.reload()
-    page.get_by_role("button", name="Think again").first.wait_for()
+    again = page.get_by_role("button", name="Think again").first
+    again.wait_for()
+    assert shown(page) == FIRST
+    again.click()
+    assert shown(page) == set()
+    commit(page, 0)
     assert shown(page) == FIRST
     page.get_by_role("button", name="Clear my answers").click()
     page.get_by_role("button", name="Yes, clear").click()
     assert shown(page) == set()
 
 
-@pytest.mark.parametrize("end", ["#fig-dot", "#next", "#:~:text=said", "?highlight=dot"])
+@pytest.mark.parametrize("end", ["#fig-covered", "#next", "#:~:text=said", "?highlight=dot"])
 def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, end):
     with open_page(browser, f"{address}{end}") as (page, problems):
         assert shown(page) == FIRST | THIRD | FOURTH
@@ -198,28 +146,23 @@ def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, e
         assert problems == []
 
 
-def test_a_result_of_the_search_shows_all(page):
-    """The search leaves its words in the storage, and the page that marks them takes them out."""
-    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'dot')")
-    page.goto(page.url)
-    page.locator(".attn-predict").first.wait_for()
-    assert shown(page) == FIRST | THIRD | FOURTH
-
-
-def test_a_link_within_the_page_uncovers_nothing(page):
+def test_a_link_within_the_page_and_paper_uncover_nothing_for_good_a_search_does(page):
     page.get_by_role("link", name="There").click()
     page.reload()
     page.locator(".attn-predict").first.wait_for()
     assert shown(page) == set()
-
-
-def test_on_paper_nothing_is_covered(page):
     page.emulate_media(media="print")
     answer = page.locator(".course-answer").first
     assert answer.evaluate("a => getComputedStyle(a).filter + getComputedStyle(a).opacity") == (
         "none1"
     )
     assert not covers(page).first.is_visible()
+    page.emulate_media(media="screen")
+    # The search leaves its words in the storage, and the page that marks them takes them out.
+    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'dot')")
+    page.goto(page.url.partition("#")[0])
+    page.locator(".attn-predict").first.wait_for()
+    assert shown(page) == FIRST | THIRD | FOURTH
 
 
 def test_without_script_nothing_is_covered(browser, address):
@@ -262,12 +205,17 @@ def test_a_page_that_arrives_slowly_shows_no_answer(browser, address):
     assert "before all" in seen and "output answers" not in seen
 
 
+def test_what_cant_be_covered_is_a_warning(warnings):
+    for line, words in ((10, "answers no prediction"), (21, "a widget is never covered")):
+        assert re.search(rf"covers\.md:{line}: WARNING: .*{words}", warnings)
+
+
 NEVER_COVERED = "section, .exercise, .solution, figcaption, script, .course-widget"
 
 
 @pytest.mark.parametrize("page", all_pages())
 def test_the_covers_of_the_course_take_back_what_answers_and_nothing_else(site, page):
-    html = BeautifulSoup((site / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+    html = read(site / f"{page}.html")
     assert html.select(f".course-cover :is({NEVER_COVERED})") == []
     state = json.loads(html.select_one(STATE).string)["state"] if html.select_one(STATE) else {}
     asked = {model for model, one in state.items() if one["state"].get("_module") == "predict"}

@@ -2,45 +2,17 @@
 
 import contextlib
 import json
+import re
 
 import pytest
 from course.widgets import mark_of
-from tools.browsing import AT_REST, note_messages, open_page, serve, switch_theme, violations_on
-from tools.lesson_runs import NOTEBOOK
-from tools.site_builds import build, small_project
+from tools.browsing import AT_REST, note_messages, open_page, switch_theme, violations_on
 
-CELL = """
-```{{code-cell}} ipython3
-{}
-```
-"""
-PREDICT = CELL.format(
-    "from attncourse.widgets import Predict\n"
-    'Predict("What is 6 * 7?", ["41", "42", "43"], 1, "Count.")'
-)
-OTHER = CELL.format('Predict("And 6 * 8?", ["46", "48"], 1, "Count on.")')
-ANSWER = CELL.format("from attncourse.lessons import l03, l05\nl03.softmax_row.on_page()")
-CHOICE = CELL.format("l05.diagnosis.on_page()")
 RIGHT = ["1/8", "0,25", "0.625", "20"]
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Serve a site with a page that asks four things, one that asks one, and one that doesn't."""
-    pages = {
-        "index": "# Start\n\nNothing is asked here.\n",
-        "L91_One": f"{NOTEBOOK}# One\n" + "\n## Next\n".join([PREDICT, OTHER, ANSWER, CHOICE]),
-        "L92_Two": f"{NOTEBOOK}# Two\n{PREDICT}\n{{.answer}}\n42.\n",
-    }
-    project = small_project(tmp_path_factory.mktemp("progress"), pages)
-    result = build(project, project, "-W")
-    assert result.returncode == 0, result.stderr
-    with serve(project / "_build" / "html") as root:
-        yield f"{root}book/"
-
-
 @pytest.fixture
-def reader(browser, address):
+def reader(browser, small_address):
     """Return a function that opens a page in a new tab of one reader, and fails on any problem."""
     tabs, problems = [], []
 
@@ -51,10 +23,10 @@ def reader(browser, address):
                 page = tabs[0].context.new_page()
                 note_messages(page, problems)
                 page.on("pageerror", lambda error: problems.append(str(error)))
-                page.goto(f"{address}{name}.html")
+                page.goto(f"{small_address}{name}.html")
                 page.evaluate(AT_REST)
             else:
-                opened = open_page(browser, f"{address}{name}.html")
+                opened = open_page(browser, f"{small_address}{name}.html")
                 page, found = stack.enter_context(opened)
                 problems.append(found)
             tabs.append(page)
@@ -121,21 +93,10 @@ def test_what_was_done_is_there_again(reader):
         assert lines(tab) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
 
 
-def test_what_answers_a_kept_prediction_stays_open(reader):
-    page = reader("L92_Two")
-    covered = page.locator("[data-covers]")
-    assert covered.count() == 1
-    predict(page, "41")
-    page.reload()
-    page.evaluate(AT_REST)
-    assert covered.count() == 0
-
-
 def test_the_sidebar_of_every_page_counts(reader):
     page = reader("L91_One")
     solve(page, "1", "1", "1", "1")
-    assert said(page).startswith("Not yet.")
-    assert lines(page) == []
+    assert said(page).startswith("Not yet.") and lines(page) == []
     predict(page, "42")
     predict(page, "46", 1)
     assert lines(page) == ["2 of 2 predictions, 0 of 2 exercises on the page"]
@@ -146,10 +107,9 @@ def test_the_sidebar_of_every_page_counts(reader):
     expected = ["2 of 2 predictions, 1 of 2 exercises on the page", "1 of 1 predictions"]
     for name in ("index", "L91_One", "L92_Two", "../search"):
         assert lines(reader(name)) == expected
-    link = "node => node.previousElementSibling.textContent.trim()"
-    assert page.locator(".course-progress").evaluate_all(f"all => all.map({link})") == [
-        "One", "Two",
-    ]  # fmt: skip
+    link = "node => node.innerText && node.previousElementSibling.textContent.trim()"
+    links = page.locator(".course-progress").evaluate_all(f"all => all.map({link})")
+    assert [*filter(None, links)] == ["One", "Two"]
     box(page, 0).get_by_role("button", name="Think again").click()
     assert lines(page)[0] == "1 of 2 predictions, 1 of 2 exercises on the page"
 
@@ -161,9 +121,9 @@ def test_all_can_be_cleared_after_a_question(reader):
     solve(page, *RIGHT)
     predict(reader("L92_Two"), "41")
     area = page.locator(".course-kept")
-    assert area.inner_text().startswith("Your answers are kept in this browser alone.")
+    assert area.is_visible()
     area.get_by_role("button", name="Clear my answers").click()
-    assert "on all pages?" in area.get_by_role("status").inner_text()
+    assert area.get_by_role("status").inner_text()
     page.keyboard.press("Enter")  # "No, keep" has the focus
     assert len(kept(page)) == 3
     area.get_by_role("button", name="Clear my answers").click()
@@ -174,8 +134,7 @@ def test_all_can_be_cleared_after_a_question(reader):
     area.get_by_role("button", name="Yes, clear").click()
     assert kept(page) == []
     assert page.evaluate("localStorage.getItem('somebody else')") == "their value"
-    assert area.inner_text() == "Your answers are cleared."
-    assert page.evaluate("document.activeElement.textContent") == "Your answers are cleared."
+    assert area.inner_text() == page.evaluate("document.activeElement.textContent") != ""
     assert lines(page) == []
     assert page.get_by_role("radio", checked=True).count() == 0
     assert said(page) == ""
@@ -188,15 +147,14 @@ def test_a_page_from_the_history_shows_what_is_kept_now(reader):
     page, other = reader("L91_One"), reader("L92_Two")
     solve(page, *RIGHT)
     predict(page, "41")
-    comes_back = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
     ((key, value),) = [entry for entry in kept(page) if "given" in entry[1]]
     page.evaluate("(key) => localStorage.removeItem(key)", key)  # this tab is told of no change
     assert said(page).startswith("Correct.")
-    page.evaluate(comes_back)
+    page.evaluate(COMES_BACK)
     assert said(page) == "" and said(page, 0).startswith("Not this one.")
     assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
-    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, value])
-    page.evaluate(comes_back)
+    page.evaluate(SET, [key, value])
+    page.evaluate(COMES_BACK)
     assert said(page).startswith("Correct.")
     assert lines(page) == lines(other) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
 
@@ -224,95 +182,66 @@ CHOSEN = {"values": {"choice": 1, "committed": True}, "isDone": True}
 PICKED = {"values": {"given": [2, None, None], "checked": False}, "isDone": False}
 
 
-@pytest.fixture(scope="module")
-def answered(browser, address):
-    """Return a page with three answers, what is kept of each by its key, and its problems."""
-    with open_page(browser, f"{address}L91_One.html") as (page, problems):
-        predict(page, "42")
-        solve(page, *RIGHT)
-        box(page, 3).get_by_role("group", name="Log A").get_by_label("both").check()
-        answers = dict(kept(page))
-        assert sorted(answers.values()) == sorted(
-            json.dumps(answer, separators=(",", ":")) for answer in (GIVEN, CHOSEN, PICKED)
-        )
-        yield page, answers, problems
+DAMAGES = [
+    "", "{", "null", "7", '"text"', "[]", "{}", '{"isDone": true}', '{"values": 7}',
+    *(json.dumps(kept | change) for kept, change in [
+        (GIVEN, {"isDone": "yes"}), (GIVEN, {"values": [1, 2]}), (GIVEN, {"isDone": False}),
+        (CHOSEN, {"values": {"committed": True}}),
+    ]),
+    *(json.dumps(GIVEN | {"values": {"given": given, "checked": True}}) for given in [
+        ["1"], [1, 2, 3, 4], [*RIGHT[:3], "2" * 100_000], ["<b>", "NaN", "", ""],
+    ]),
+    json.dumps(GIVEN | {"values": {"given": RIGHT, "checked": "yes"}}),
+    *(json.dumps(CHOSEN | {"values": {"choice": choice, "committed": committed}})
+      for choice, committed in [(3, True), ("1", True), (1, 1), (None, True)]),
+    json.dumps({"__proto__": {"values": {}, "isDone": True}}),
+    *(json.dumps(PICKED | {"values": {"given": given, "checked": True}})
+      for given in (["2", "1", "0"], ["length", 1, 0], [3, 1, 0])),
+]  # fmt: skip
+COMES_BACK = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
+SET = "([key, value]) => localStorage.setItem(key, value)"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "", "{", "null", "7", '"text"', "[]", "{}", '{"isDone": true}', '{"values": 7}',
-        json.dumps(GIVEN | {"isDone": "yes"}),
-        json.dumps(GIVEN | {"values": [1, 2]}),
-        json.dumps(GIVEN | {"values": {"given": ["1"], "checked": True}}),
-        json.dumps(GIVEN | {"values": {"given": [1, 2, 3, 4], "checked": True}}),
-        json.dumps(GIVEN | {"values": {"given": [*RIGHT[:3], "2" * 100_000], "checked": True}}),
-        json.dumps(GIVEN | {"values": {"given": ["<b>", "NaN", "", ""], "checked": True}}),
-        json.dumps(GIVEN | {"values": {"given": RIGHT, "checked": "yes"}}),
-        json.dumps(CHOSEN | {"values": {"choice": 3, "committed": True}}),
-        json.dumps(CHOSEN | {"values": {"choice": "1", "committed": True}}),
-        json.dumps(CHOSEN | {"values": {"choice": 1, "committed": 1}}),
-        json.dumps(CHOSEN | {"values": {"choice": None, "committed": True}}),
-        json.dumps(CHOSEN | {"values": {"committed": True}}),
-        json.dumps(GIVEN | {"isDone": False}),
-        json.dumps({"__proto__": {"values": {}, "isDone": True}}),
-        json.dumps(PICKED | {"values": {"given": ["2", "1", "0"], "checked": True}}),
-        json.dumps(PICKED | {"values": {"given": ["length", 1, 0], "checked": True}}),
-        json.dumps(PICKED | {"values": {"given": [3, 1, 0], "checked": True}}),
-    ],
-)  # fmt: skip
-def test_what_is_damaged_or_foreign_is_as_if_it_were_not_there(answered, value):
-    page, answers, problems = answered
-    page.evaluate("localStorage.clear()")
-    for key in answers:
-        page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, value])
-    page.reload()
-    page.evaluate(AT_REST)
-    assert page.locator(":checked").count() == 0
-    assert [said(page, number) for number in range(4)] == [""] * 4
-    assert {field.input_value() for field in box(page, 2).get_by_role("textbox").all()} == {""}
-    assert lines(page) == [] and page.locator(".course-kept").is_hidden()
-    assert kept(page) == []
-    predict(page, "42")  # the page works
-    solve(page, *RIGHT)
-    box(page, 3).get_by_role("group", name="Log A").get_by_label("both").check()
-    assert dict(kept(page)) == answers
-    assert problems == []
+def test_what_is_damaged_foreign_or_older_is_as_if_it_were_not_there(browser, small_address):
+    with open_page(browser, f"{small_address}L91_One.html") as (page, problems):
 
+        def answer_all():
+            predict(page, "42")
+            solve(page, *RIGHT)
+            box(page, 3).get_by_role("group", name="Log A").get_by_label("both").check()
+            return dict(kept(page))
 
-def test_markup_that_was_typed_or_kept_is_text(answered):
-    page, answers, problems = answered
-    attack = "<img src=x onerror=\"document.title='run'\">"
-    key = next(key for key, value in answers.items() if json.loads(value) == GIVEN)
-    page.evaluate(
-        "([key, value]) => localStorage.setItem(key, value)",
-        [key, json.dumps({"values": {"given": [attack] * 4, "checked": True}, "isDone": False})],
-    )
-    page.reload()
-    page.evaluate(AT_REST)
-    assert said(page).startswith(f"“{attack}” can’t be read.")
-    assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
-    assert problems == []
+        answers = answer_all()
+        shapes = [json.dumps(one, separators=(",", ":")) for one in (GIVEN, CHOSEN, PICKED)]
+        assert sorted(answers.values()) == sorted(shapes)
+        for damage in DAMAGES:
+            for key in answers:
+                page.evaluate(SET, [key, damage])
+            page.evaluate(COMES_BACK)
+            assert page.locator(":checked").count() == 0, damage
+            assert [said(page, number) for number in range(4)] == [""] * 4, damage
+            fields = box(page, 2).get_by_role("textbox").all()
+            assert {field.input_value() for field in fields} == {""}, damage
+            assert lines(page) == [] and page.locator(".course-kept").is_hidden(), damage
+            assert kept(page) == [], damage
+        assert answer_all() == answers  # the page works
 
-
-def test_what_an_older_edition_kept_is_forgotten(reader):
-    page = reader("L91_One")
-    predict(page, "42")
-    ((key, value),) = kept(page)
-    mark = key.rpartition(" ")[2]
-    page.evaluate(
-        """([key, mark, value]) => {
-            localStorage.clear();
-            localStorage.setItem(key.replace(mark, "0123456789ab"), value);
-            localStorage.setItem(key.replace("L91_One", "L90_Gone"), value);
-        }""",
-        [key, mark, value],
-    )
-    page.reload()
-    page.evaluate(AT_REST)
-    assert box(page, 0).locator(":checked").count() == 0
-    assert lines(page) == [] and page.locator(".course-kept").is_hidden()
-    assert kept(page) == []
+        page.evaluate("localStorage.clear()")
+        attack = "<img src=x onerror=\"document.title='run'\">"
+        older = re.compile("[0-9a-f]+$")
+        for key, value in answers.items():
+            page.evaluate(SET, [key.replace("L91_One", "L90_Gone"), value])
+            if json.loads(value) == GIVEN:
+                given = {"values": {"given": [attack] * 4, "checked": True}, "isDone": False}
+                page.evaluate(SET, [key, json.dumps(given)])
+            else:
+                page.evaluate(SET, [older.sub("0123456789ab", key), value])
+        page.reload()
+        page.evaluate(AT_REST)
+        assert attack in said(page) and len(kept(page)) == 1
+        assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
+        assert box(page, 0).locator(":checked").count() == 0 and lines(page) == []
+        assert problems == []
 
 
 # Fills the storage to the last byte, beside what is in it.
@@ -322,11 +251,10 @@ FILL = """(() => {
 })()"""
 MAKE_ROOM = """Object.keys(localStorage).filter((key) => key.startsWith("full "))
     .forEach((key) => localStorage.removeItem(key))"""
-FULL = "The storage of this browser is full: what you answer now lasts until you leave the page."
 
 
-def test_a_full_storage_is_read_and_told(browser, address):
-    with open_page(browser, f"{address}L91_One.html") as (page, problems):
+def test_a_full_storage_is_read_and_told(browser, small_address):
+    with open_page(browser, f"{small_address}L91_One.html") as (page, problems):
         predict(page, "41")
         page.evaluate(FILL)
         page.reload()
@@ -335,20 +263,20 @@ def test_a_full_storage_is_read_and_told(browser, address):
         solve(page, *RIGHT)
         assert said(page).startswith("Correct.")
         note = page.locator(".course-unkept")
-        assert note.inner_text() == FULL
-        assert note.get_attribute("role") == "status"
+        assert note.inner_text() and note.get_attribute("role") == "status"
         assert note.evaluate("note => note.previousElementSibling.innerText").endswith(said(page))
-        assert page.locator(".course-kept").get_by_text(FULL).count() == 1
+        told = page.locator(".course-kept").get_by_text(note.inner_text())
+        assert told.count() == 1
         assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
         assert {switch_theme(page), switch_theme(page)} == {"light", "dark"}
         page.reload()
         page.evaluate(AT_REST)
         assert said(page, 0) == "Not this one. Right: 42"
-        assert said(page) == "" and page.get_by_text(FULL).count() == 0
+        assert said(page) == "" and note.count() == told.count() == 0
         solve(page, *RIGHT)
         page.evaluate(MAKE_ROOM)
         solve(page, *RIGHT)
-        assert page.get_by_text(FULL).count() == 0
+        assert note.count() == 0
         assert lines(page) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
         assert problems == []
 
@@ -363,10 +291,10 @@ DENIED = {
 
 
 @pytest.mark.parametrize("how", DENIED)
-def test_where_nothing_can_be_kept_the_page_works(browser, address, how):
-    with open_page(browser, f"{address}index.html") as (page, problems):
+def test_where_nothing_can_be_kept_the_page_works(browser, small_address, how):
+    with open_page(browser, f"{small_address}index.html") as (page, problems):
         page.add_init_script(DENIED[how])
-        page.goto(f"{address}L91_One.html")
+        page.goto(f"{small_address}L91_One.html")
         page.evaluate(AT_REST)
         predict(page, "42")
         assert said(page, 0) == "Right."
@@ -377,8 +305,8 @@ def test_where_nothing_can_be_kept_the_page_works(browser, address, how):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_sidebar_and_verdicts_can_be_read_by_all(browser, address, scheme):
-    with open_page(browser, f"{address}L91_One.html", scheme=scheme) as (page, problems):
+def test_the_sidebar_and_verdicts_can_be_read_by_all(browser, small_address, scheme):
+    with open_page(browser, f"{small_address}L91_One.html", scheme=scheme) as (page, problems):
         predict(page, "42")
         solve(page, *RIGHT)
         box(page, 3).get_by_role("button", name="Check").click()

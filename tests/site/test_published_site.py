@@ -1,19 +1,22 @@
 """What a site with an address offers to search engines, chats, phones and the lost."""
 
+import re
 import struct
+import subprocess
+import sys
 from urllib.parse import urljoin
 from xml.etree import ElementTree
 
+import nbformat
 import pytest
-from bs4 import BeautifulSoup
 from tools import ROOT
 from tools.browsing import open_page, problems_of, serve
-from tools.lesson_runs import NOTEBOOK, all_pages
-from tools.site_builds import build, small_project
+from tools.lesson_runs import all_pages
+from tools.site_builds import build, read, small_project
+from tools.small_pages import cell, exercise, notebook
 
 TITLE = "Multi-Head Attention: an interactive course"
 REPOSITORY = "https://github.com/OWNER/COURSE"
-CELL = "```{code-cell} ipython3\n1 + 1\n```\n"
 PAGES = {
     "index": "# Start\n\nHere the course begins, with a question.\n",
     "L99_Deep": """# Deep
@@ -26,7 +29,9 @@ A box isn't how it begins.
 
 - Nor is a list.
 """,
-    "L98_Cells": f"{NOTEBOOK}# Cells\n\n{CELL}",
+    "L98_Cells": notebook(
+        "# Cells\n\n[Deep](L99_Deep.md)\n", exercise("cells", cell("1", "exercise-stub"))
+    ),
 }
 
 
@@ -44,7 +49,7 @@ def published(tmp_path_factory):
 
 
 def head_of(folder, page):
-    return BeautifulSoup((folder / page).read_text(encoding="utf-8"), "html.parser").head
+    return read(folder / page).head
 
 
 def size_of(png):
@@ -124,8 +129,7 @@ def test_without_an_address_nothing_pretends_to_have_one(site):
 def test_without_an_address_too_a_page_says_with_what_words_it_begins(site, page):
     described = head_of(site, f"{page}.html").select("meta[name=description]")
     assert len(described) == 1
-    html = (site / f"{page}.html").read_text(encoding="utf-8")
-    text = " ".join(BeautifulSoup(html, "html.parser").article.text.split())
+    text = " ".join(read(site / f"{page}.html").article.text.split())
     words = described[0]["content"].removesuffix(" …")
     assert 30 < len(words) <= 200
     assert words.split(". ")[0] in text
@@ -147,6 +151,25 @@ def test_a_page_with_cells_opens_where_it_runs_and_others_do_not(browser, publis
         f"{binder}OWNER/COURSE/notebooks?urlpath=lab/tree/book/L98_Cells.ipynb",
     ]
     assert "Run this page" not in (folder / "book/L99_Deep.html").read_text(encoding="utf-8")
+
+
+def test_its_notebooks_install_the_wheel_that_it_serves_and_link_to_its_pages(published, tmp_path):
+    address, folder = published
+    downloaded = nbformat.read(folder / "_sources/book/L98_Cells.ipynb", as_version=4)
+    first = downloaded.cells[1]
+    assert first.cell_type == "code"
+    [wheel] = re.findall(r'^%pip install -q "attnlib\[lessons\] @ (.*)"$', first.source)
+    assert wheel.startswith(address)
+    assert any(f"[Deep]({address}book/L99_Deep.html)" in c.source for c in downloaded.cells)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*install, "--target", tmp_path, f"attnlib @ {wheel}"], check=True)
+    assert (tmp_path / "attnlib/__init__.py").is_file()
+
+
+def test_how_to_run_a_page_leads_to_a_start_page_that_has_no_section_of_it(published):
+    _, folder = published
+    html = read(folder / "book/L98_Cells.html")
+    assert html.select(".course-how-to-run a")[1]["href"] == "index.html"
 
 
 def test_the_workflow_fills_the_branch_that_the_links_name():

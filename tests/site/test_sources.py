@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bs4 import BeautifulSoup
 from course.reference import REQUIRED, license_of
 from tools import ROOT
+from tools.site_builds import read
 
 from attncourse import data
 from attnlib.plotting.style import FALLBACK_FONT
@@ -24,7 +24,7 @@ FONTS = {"course-math", "fa-brands-400", "fa-regular-400", "fa-solid-900"}
 
 
 def sources(site):
-    return BeautifulSoup((site / PAGE).read_text(encoding="utf-8"), "html.parser").article
+    return read(site / PAGE).article
 
 
 def told_of(site):

@@ -1,7 +1,10 @@
 """A drawing stands in for a widget where that isn't drawn, and on paper: one of both, never two."""
 
+import contextlib
+
 import pytest
 from tools.lesson_runs import all_lessons
+from tools.site_builds import read
 
 DRAWING = ".tag_drawing-of-widget .drawing"
 UNFOLD = "document.querySelectorAll('details').forEach((fold) => (fold.open = true))"
@@ -9,31 +12,25 @@ WIDGET = ".cell:has(+ .tag_drawing-of-widget) .attn-widget"
 
 
 @pytest.fixture
-def standing(browser, site_address):
-    """Return a function that opens each lesson and gives those with a drawing that stands in."""
-    contexts = []
+def standing(browser, site, site_address):
+    """Return a function that opens the lessons with a drawing that stands in."""
+    with contextlib.ExitStack() as stack:
 
-    def opened(**options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        pages = []
-        for name in all_lessons():
-            page = context.new_page()
-            page.goto(f"{site_address}{name}.html")
-            if page.locator(DRAWING).count():
+        def opened(**options):
+            context = stack.enter_context(browser.new_context(**options))
+            names = [n for n in all_lessons() if read(site / f"{n}.html").select(DRAWING)]
+            assert names
+            for name in names:
+                page = context.new_page()
+                page.goto(f"{site_address}{name}.html")
                 page.evaluate(UNFOLD)
-                pages.append(page)
-        return pages
+                yield page
 
-    yield opened
-    for context in contexts:
-        context.close()
+        yield opened
 
 
 def test_a_widget_takes_the_place_of_its_drawing_and_leaves_it_to_paper(standing):
-    pages = standing()
-    assert pages
-    for page in pages:
+    for page in standing():
         assert page.locator(WIDGET).is_visible()
         assert page.locator(DRAWING).is_hidden()
         assert page.locator(".tag_drawing-of-widget figcaption").is_visible()
@@ -43,8 +40,6 @@ def test_a_widget_takes_the_place_of_its_drawing_and_leaves_it_to_paper(standing
 
 
 def test_without_script_there_is_the_drawing(standing):
-    pages = standing(java_script_enabled=False)
-    assert pages
-    for page in pages:
+    for page in standing(java_script_enabled=False):
         assert page.locator(".attn-widget").count() == 0
         assert page.locator(DRAWING).is_visible()

@@ -4,105 +4,54 @@ import json
 import re
 
 import pytest
-from bs4 import BeautifulSoup
 from course.counts import Counter
 from course.page_lengths import STATE, length_of
 from course.pages import lesson_checked_on
 from course.teachers import first_sentence
 from tools import ROOT
-from tools.lesson_runs import NOTEBOOK, all_lessons, all_notebooks, code_of
-from tools.site_builds import build, small_project
+from tools.lesson_runs import all_lessons, all_notebooks, code_of
+from tools.site_builds import read
 
 from attncourse.lessons import lessons
 
 PAGE = "book/teachers.html"
-LESSON = f"""{NOTEBOOK}# L77 · A lesson
-
-```{{code-cell}} ipython3
-:tags: [remove-input]
-
-from attncourse.widgets import Predict
-Predict("Is `1 < 2`?", ["Yes", "*No*"], 0, "Count.")
-```
-
-## A part
-
-{"Word " * 399}word.
-
-```{{exercise-start}} Begin
-:label: ex-l77-begin
-```
-{{effort}}`★ 5 minutes` Begin.
-
-```{{code-cell}} ipython3
-1 + 1
-```
-
-```{{exercise-end}}
-```
-"""
-TEACHERS = """# Teachers
-
-```{lesson-times}
-Only in the source.
-```
-
-Part {counted}`L77#a-part`, with the exercise {counted}`L77#a-part ex-l77-begin`, from it on
-{counted}`L77...`.
-
-```{class-questions}
-Only in the source.
-```
-"""
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """Return a page for teachers of one lesson."""
-    project = tmp_path_factory.mktemp("class") / "project"
-    small_project(project, {"index": TEACHERS, "L77_Fine": LESSON})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    page = (project / "_build/html/book/index.html").read_text(encoding="utf-8")
-    return BeautifulSoup(page, "html.parser").article
+@pytest.fixture
+def told(small):
+    """Return the page of the small site that tells of its lessons."""
+    return read(small / "told.html").article
 
 
-def test_what_is_counted_is_filled_in(small):
-    rows = [[cell.text.strip() for cell in row.select("td")] for row in small.select("tr")]
-    # 400 words and a heading take two minutes, a prediction half of one
-    assert rows[1:] == [["L77 · A lesson", "3", "5", "1"]]
-    assert [found.text for found in small.select("section > p .course-counted")] == ["2", "7", "3"]
-    assert "Only in the source" not in small.text
+def test_what_is_counted_is_filled_in(told):
+    [row] = [row for row in told.select("tr") if "L99" in row.text]
+    # 400 words, and a few in exercises and headings, take three minutes, a prediction half of one
+    assert [cell.text.strip() for cell in row.select("td")] == ["L99 · A lesson", "3", "15", "1"]
+    rows = [[int(td.text) for td in row.select("td")[1:]] for row in told.select("tr")[-2:]]
+    (reading, solving, _), (last_reading, last_solving, _) = rows  # of L97 and L99
+    assert [found.text for found in told.select("section > p .course-counted")] == [
+        "2", "7", str(reading + last_reading), str(solving + last_solving),
+    ]  # fmt: skip
+    assert "Only in the source" not in told.text
 
 
-def test_a_prediction_becomes_a_question_with_its_answer_folded(small):
-    fold = small.select_one("details.course-class")
-    assert fold.summary.text == "L77 · A lesson (1 question)" and not fold.has_attr("open")
+def test_a_prediction_becomes_a_question_with_its_answer_folded(told):
+    [fold] = [one for one in told.select("details.course-class") if "L99" in one.summary.text]
+    assert fold.summary.text == "L99 · A lesson (1 question)" and not fold.has_attr("open")
     asked = fold.ol.li
     assert asked.p.code.text == "1 < 2"
     assert [choice.text for choice in asked.select("ol > li")] == ["Yes", "No"]
     assert asked.select_one("ol em").text == "No"
     assert asked.details.p.text == "A. Count." and not asked.details.has_attr("open")
-    assert asked.select_one("a")["href"] == "L77_Fine.html#l77-a-lesson"
+    assert asked.select_one("a")["href"] == "L99_Class.html#l99-a-lesson"
 
 
-def test_what_cant_be_counted_is_said(tmp_path):
-    wrong = ("L78", "L77#nowhere", "ex-l77-none", "L77:pages")
-    asked = " ".join(f"{{counted}}`{one}`" for one in wrong)
-    project = small_project(
-        tmp_path / "project", {"index": f"# A\n\n{asked}\n", "L77_Fine": LESSON}
-    )
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode != 0
+def test_what_cant_be_counted_is_said(warnings):
     for said in (
-        "there is no lesson L78", "L77 has nothing called nowhere",
-        "L77 has nothing called ex-l77-none", "wanted L03, L03#section",
+        "no lesson L70", "L78 has nothing called nowhere", "L78 has nothing called ex-l78-none",
+        "wanted L03, L03#section",
     ):  # fmt: skip
-        assert said in result.stderr
-
-
-def read(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        assert said in warnings
 
 
 @pytest.mark.parametrize("lesson", all_lessons())

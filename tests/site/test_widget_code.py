@@ -6,15 +6,13 @@ import re
 import nbformat
 import pytest
 from tools.browsing import open_page
-from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, copied_packages, small_project
+from tools.small_pages import cell, notebook, predict
 
-PREDICT = """
-```{code-cell} ipython3
-from attncourse.widgets import Predict
-Predict("What is <b>6 * 7</b>?", ["41", "42"], 1, "Count.")
-```
-"""
+PAGE = notebook(
+    "# Page\n\nText.\n", cell("from attnlib import causal_mask\ncausal_mask(4).sum()"),
+    predict("What is <b>6 * 7</b>?", '"41", "42"', 1),
+)  # fmt: skip
 FILES = ["shared.css", "predict.css", "shared.js", "predict.js"]
 
 
@@ -25,11 +23,13 @@ def files_of(html):
 
 @pytest.fixture(scope="module")
 def restyled(tmp_path_factory):
-    """Build a site, change a widget's code and style, build again; return it before and after."""
+    """Build a site, edit a page's text and a widget's code and style, build again, and once more.
+
+    Return the site, what was built before and after, and what a last edit made of it.
+    """
     folder = tmp_path_factory.mktemp("restyled")
     source = copied_packages(folder / "imported")
-    pages = {"index": f"{NOTEBOOK}# Page\n{PREDICT}", "plain": "# Plain\n\nNo widget.\n"}
-    project = small_project(folder / "project", pages)
+    project = small_project(folder / "project", {"index": PAGE, "plain": "# Plain\n\nNone.\n"})
     html = project / "_build" / "html"
 
     def built():
@@ -37,23 +37,32 @@ def restyled(tmp_path_factory):
         assert result.returncode == 0, result.stderr
         page = (html / "book" / "index.html").read_text(encoding="utf-8")
         notebook = nbformat.read(html / "_sources" / "book" / "index.ipynb", as_version=4)
-        return result.stdout, page, notebook
+        return "Executing 1 page" in result.stdout, page, notebook
 
     before = built()
-    for name, old, new in (
-        ("widget.js", '"Think again"', '"Once more"'),
-        ("widget.css", "font-weight: 700", "font-weight: 800"),
+    predict = source / "attncourse" / "widgets" / "predict"
+    for path, old, new in (
+        (predict / "widget.js", '"Think again"', '"Once more"'),
+        (predict / "widget.css", "font-weight: 700", "font-weight: 800"),
+        (project / "book/index.md", "Text.", "Better text."),
     ):
-        path = source / "attncourse" / "widgets" / "predict" / name
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new), encoding="utf-8")
-    return html, before, built()
+    (source / "attncourse" / "lessons" / "l04" / "__init__.py").unlink()
+    after = built()
+
+    def edit_masks():
+        with (source / "attnlib" / "masks.py").open("a", encoding="utf-8") as masks:
+            masks.write("\n\ndef causal_mask(size): return torch.zeros(size)\n")
+        return built()
+
+    return html, before, after, edit_masks
 
 
 @pytest.mark.thorough
 def test_a_page_loads_the_files_of_its_widgets_once_and_holds_no_code(restyled):
-    html, (_, page, _), _ = restyled
+    html, (_, page, _), *_ = restyled
     assert [name for name, _ in files_of(page)] == FILES
     assert sorted(path.name for path in (html / "_static" / "widgets").iterdir()) == sorted(FILES)
     assert "_esm" not in page and "_css" not in page
@@ -63,7 +72,7 @@ def test_a_page_loads_the_files_of_its_widgets_once_and_holds_no_code(restyled):
 
 
 def test_a_state_cannot_end_the_script_that_holds_it(restyled):
-    _, (_, page, _), _ = restyled
+    _, (_, page, _), *_ = restyled
     state = re.search(r'<script type="[^"]*widget-state\+json">(.*?)</script>', page, re.S)[1]
     assert "<" not in state
     assert "What is <b>6 * 7</b>?" in [
@@ -71,10 +80,10 @@ def test_a_state_cannot_end_the_script_that_holds_it(restyled):
     ]
 
 
-def test_restyling_a_widget_executes_nothing_and_publishes_nothing_stale(restyled):
-    html, (first, page, _), (second, new_page, _) = restyled
-    assert "Executing 1 page" in first
-    assert "Executing 1 page" not in second
+def test_edits_of_text_and_browser_code_execute_nothing_and_publish_nothing_stale(restyled):
+    html, (first, page, _), (second, new_page, _), _ = restyled
+    assert first and not second
+    assert "tensor(10)" in page and "tensor(10)" in new_page and "Better text." in new_page
     marks, new_marks = dict(files_of(page)), dict(files_of(new_page))
     changed = {name for name in FILES if marks[name] != new_marks[name]}
     assert changed == {"predict.css", "predict.js"}  # which a browser then asks for anew
@@ -84,19 +93,19 @@ def test_restyling_a_widget_executes_nothing_and_publishes_nothing_stale(restyle
 
 
 def test_a_downloaded_notebook_carries_the_code_of_today(restyled):
-    _, (_, _, before), (_, _, after) = restyled
-    for notebook, old, new in (
+    _, (_, _, before), (_, _, after), _ = restyled
+    for downloaded, old, new in (
         (before, "Once more", "Think again"),
         (after, "Think again", "Once more"),
     ):
-        saved = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+        saved = downloaded.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
         (code,) = [e["state"]["_esm"] for e in saved.values() if "_esm" in e["state"]]
         assert new in code and old not in code
         assert all("_module" not in entry["state"] for entry in saved.values())
 
 
 def test_the_restyled_widget_lives_also_in_a_page_opened_from_its_folder(restyled, browser):
-    html, _, _ = restyled
+    html, *_ = restyled
     with open_page(browser, (html / "book" / "index.html").as_uri()) as (page, problems):
         page.get_by_label("42").check()
         page.get_by_role("button", name="Commit").click()
@@ -104,3 +113,9 @@ def test_the_restyled_widget_lives_also_in_a_page_opened_from_its_folder(restyle
         mark = "getComputedStyle(document.querySelector('.attn-title'), '::before').fontWeight"
         assert page.evaluate(mark) == "800"
         assert problems == []
+
+
+@pytest.mark.thorough
+def test_editing_the_package_executes_a_page(restyled):
+    executed, page, _ = restyled[-1]()
+    assert executed and "tensor(0.)" in page

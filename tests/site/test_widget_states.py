@@ -1,12 +1,13 @@
 """The state of an interactive figure: sent as a link, kept over a reload, begun anew."""
 
 import base64
+import contextlib
 import json
 import re
 
 import pytest
 from playwright.sync_api import expect
-from tools.browsing import open_page, serve
+from tools.browsing import AT_REST, open_page, serve
 from tools.every_widget import NAMES, about
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
@@ -63,16 +64,32 @@ def site(tmp_path_factory):
 @pytest.fixture
 def open_at(browser, site):
     """Return a function that opens the page at a hash in a browser of its own."""
-    opened = []
+    with contextlib.ExitStack() as stack:
+        found = []
 
-    def open_hash(hash_=""):
-        page = open_page(browser, f"{site}index.html{hash_}")
-        opened.append((page, *page.__enter__()))
-        return opened[-1][1]
+        def open_hash(hash_=""):
+            page, problems = stack.enter_context(open_page(browser, f"{site}index.html{hash_}"))
+            found.append(problems)
+            return page
 
-    yield open_hash
-    for page, _, problems in opened:
-        page.__exit__(None, None, None)
+        yield open_hash
+        assert not any(found)
+
+
+@pytest.fixture(scope="module")
+def moved(browser, site):
+    """Return a page on which each figure was moved; what each showed before and then; links."""
+    with open_page(browser, f"{site}index.html") as (page, problems):
+        assert page.locator(".course-widget").count() == len(FIGURES) + 2
+        assert page.locator(".course-states").count() == len(FIGURES) + 1  # a question has none
+        for name in FIGURES:
+            assert anew(page, name).is_hidden()
+        starts = shown(*all_figures(page))
+        after = [move(page, name)[0] for name in FIGURES]
+        assert shown(*all_figures(page)) == [*after, starts[-1]]  # each of which moved no other
+        links = {name: link_to(page, name) for name in FIGURES}
+        page.evaluate("history.replaceState(null, '', location.pathname)")
+        yield page, starts, after, links
         assert problems == []
 
 
@@ -95,6 +112,11 @@ SHOWN = """(root) => {
 
 def figure(page, name):
     return page.locator(".course-widget").nth(list(FIGURES).index(name))
+
+
+def all_figures(page):
+    """Return the places of all, the second compass being the last."""
+    return [page.locator(".course-widget").nth(number) for number in range(len(FIGURES) + 1)]
 
 
 def shown(*places):
@@ -142,44 +164,37 @@ def test_each_figure_is_asked():
     assert {*FIGURES, "predict", "answer"} == {*NAMES}
 
 
+def anew(page, name):
+    return row(page, name).get_by_role("button", name="Forget my changes")
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, name):
-    page = open_at()
-    others = [other for other in FIGURES if other != name]
-    before = shown(*(figure(page, other) for other in others))
-    moved = move(page, name)
-    linked = open_at(link_to(page, name))
-    assert shown(figure(linked, name)) == moved
-    assert shown(*(figure(linked, other) for other in others)) == before
+def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, moved, name):
+    _, starts, after, links = moved
+    number = [*FIGURES].index(name)
+    linked = open_at(links[name])
+    expected = [*starts[:number], after[number], *starts[number + 1 :]]
+    assert shown(*all_figures(linked)) == expected
     assert is_in_sight(linked, figure(linked, name))
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_reload_keeps_it_and_one_press_brings_the_start_back(open_at, name):
-    page = open_at()
-    start = shown(figure(page, name))
-    anew = row(page, name).get_by_role("button", name="Forget my changes")
-    assert anew.is_hidden()
-    moved = move(page, name)
-    page.reload()
-    figure(page, name).locator(".attn-widget").wait_for()
-    assert shown(figure(page, name)) == moved
-    anew.click()
-    figure(page, name).locator(".attn-widget").wait_for()
-    assert shown(figure(page, name)) == start
-    assert anew.is_hidden()
-    page.reload()
-    figure(page, name).locator(".attn-widget").wait_for()
-    assert shown(figure(page, name)) == start
+def test_a_reload_keeps_all_and_one_press_each_brings_the_start_back(moved):
+    page, starts, after, _ = moved
+    figures = all_figures(page)
 
+    def reload():
+        page.reload()
+        page.evaluate(AT_REST)
 
-def test_two_figures_of_one_kind_do_not_mix(open_at):
-    page = open_at()
-    second = page.locator(".course-widget").nth(len(FIGURES))
-    before = shown(second)
-    move(page, "query_compass")
-    linked = open_at(link_to(page, "query_compass"))
-    assert shown(linked.locator(".course-widget").nth(len(FIGURES))) == before
+    reload()
+    assert shown(*figures) == [*after, starts[-1]]
+    for name in FIGURES:
+        anew(page, name).click()
+        figure(page, name).locator(".attn-widget").wait_for()
+        assert anew(page, name).is_hidden()
+    assert shown(*figures) == starts
+    reload()
+    assert shown(*figures) == starts
 
 
 def test_a_link_that_is_pasted_over_another_is_followed(open_at):
@@ -210,10 +225,9 @@ EARLIER_LINKS = {
 
 
 @pytest.mark.parametrize("name", EARLIER_LINKS)
-def test_a_link_made_before_trainings_were_told_is_followed(open_at, name):
+def test_a_link_made_before_trainings_were_told_is_followed(open_at, moved, name):
     mark, values, words = EARLIER_LINKS[name]
-    todays = link_to(open_at(), name)
-    linked = open_at(re.sub("-[0-9a-f]+=.*", f"-{mark}={packed(values)}", todays))
+    linked = open_at(re.sub("-[0-9a-f]+=.*", f"-{mark}={packed(values)}", moved[-1][name]))
     expect(figure(linked, name)).to_contain_text(words)
     assert refusal(linked, name).count() == 0
     assert mark not in link_to(linked, name)
@@ -227,67 +241,60 @@ def spoiled(hash_, **changes):
 
 
 REFUSED = {
-    "cut off": (lambda h: h[:-5], "it is damaged"),
-    "no values": (lambda h: h.partition("-")[0] + "-" + h.split("-")[1], "it is damaged"),
-    "no base64": (lambda h: h.partition("=")[0] + "=%%%", "it is damaged"),
-    "no such number": (lambda h: spoiled(h, query=[1e400, 0]), "it is damaged"),
-    "a wrong kind": (lambda h: spoiled(h, temperature="2"), "it is damaged"),
-    "null": (lambda h: spoiled(h, query=None), "it is damaged"),
-    "another trait": (lambda h: spoiled(h, k="AAAA"), "it is damaged"),
-    "too long": (lambda h: h + "A" * 9000, "it is too long"),
-    "older edition": (
-        lambda h: re.sub(r"-[0-9a-f]+=", "-0123456789ab=", h),
-        "it belongs to another edition of this page",
-    ),
+    "cut off": lambda h: h[:-5],
+    "no values": lambda h: h.partition("-")[0] + "-" + h.split("-")[1],
+    "no base64": lambda h: h.partition("=")[0] + "=%%%",
+    "no such number": lambda h: spoiled(h, query=[1e400, 0]),
+    "a wrong kind": lambda h: spoiled(h, temperature="2"),
+    "null": lambda h: spoiled(h, query=None),
+    "another trait": lambda h: spoiled(h, k="AAAA"),
+    "too long": lambda h: h + "A" * 9000,
+    "older edition": lambda h: re.sub(r"-[0-9a-f]+=", "-0123456789ab=", h),
 }
 
 
-@pytest.mark.parametrize("damage", REFUSED)
-def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, damage):
-    page = open_at()
-    start = shown(figure(page, "query_compass"))
-    move(page, "query_compass")
-    spoil, words = REFUSED[damage]
-    linked = open_at(spoil(link_to(page, "query_compass")))
-    assert shown(figure(linked, "query_compass")) == start
-    told = refusal(linked, "query_compass")
-    assert told.inner_text() == f"The link can't be used: {words}. This is the start."
-    assert is_in_sight(linked, told)
-    assert told.bounding_box()["y"] < figure(linked, "query_compass").bounding_box()["y"]
-    move(linked, "query_compass")
-    assert told.count() == 0
-
-
-EARLIER = (
-    "The link belongs to an earlier edition of the course, whose models had other first numbers."
-)
+def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, moved):
+    """Be it opened, or followed on the page."""
+    _, starts, _, links = moved
+    start = [starts[[*FIGURES].index("query_compass")]]
+    page = open_at(REFUSED["cut off"](links["query_compass"]))
+    compass, told = figure(page, "query_compass"), refusal(page, "query_compass")
+    words = set()
+    for damage, spoil in REFUSED.items():
+        page.evaluate("hash => { location.hash = hash; }", spoil(links["query_compass"]))
+        expect(told).to_have_count(1)
+        assert shown(compass) == start, damage
+        assert is_in_sight(page, told), damage
+        assert told.bounding_box()["y"] < compass.bounding_box()["y"]
+        words.add(told.inner_text())
+        move(page, "query_compass")
+        assert told.count() == 0
+    assert len(words) == 3  # damaged, too long, of another edition
 
 
 @pytest.mark.parametrize("name", ["head_lab", "name_lab"])
-def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told_to_be_one(open_at, name):
-    page = open_at()
-    move(page, name)
-    head, _, text = link_to(page, name).partition("=")
+def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told(open_at, moved, name):
+    head, _, text = moved[-1][name].partition("=")
     values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     assert values.pop("digest") == ""  # nothing is trained
     values |= {"trained": True, "seed": 7}
     linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}")
-    assert refusal(linked, name).inner_text() == EARLIER
+    told = refusal(linked, name).inner_text()
+    assert "earlier edition" in told
     progress = figure(linked, name).locator(".attn-progress-text")
     expect(progress).to_contain_text("Training")
-    assert refusal(linked, name).inner_text() == EARLIER  # while it trains, and afterwards
+    assert refusal(linked, name).inner_text() == told  # while it trains, and afterwards
     figure(linked, name).get_by_role("button", name="Another seed").click()
     assert refusal(linked, name).count() == 0
 
 
-def test_a_link_made_before_looks_were_forbidden_is_followed(open_at):
-    page = open_at()
-    moved = move(page, "head_lab")
-    head, _, text = link_to(page, "head_lab").partition("=")
+def test_a_link_made_before_looks_were_forbidden_is_followed(open_at, moved):
+    _, _, after, links = moved
+    head, _, text = links["head_lab"].partition("=")
     values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     assert values.pop("forbidden") == "" and values.pop("forbidden_in") is None
     linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}")
-    assert shown(figure(linked, "head_lab")) == moved
+    assert shown(figure(linked, "head_lab")) == [after[[*FIGURES].index("head_lab")]]
     assert refusal(linked, "head_lab").count() == 0
 
 
@@ -300,18 +307,15 @@ def test_a_link_names_the_look_that_is_forbidden(open_at):
     assert linked.get_by_label("Forbid a look:").input_value() == "verb → object"
     assert linked.get_by_label("Forbidden in").input_value() == "head 1"
     refused = open_at(spoiled(link, forbidden="verb>verb"))
-    assert refusal(refused, "head_lab").inner_text().startswith("The link can't be used: it is dam")
+    assert "damaged" in refusal(refused, "head_lab").inner_text()
 
 
-def test_a_link_to_another_place_or_page_changes_nothing(open_at):
-    page = open_at()
-    start = shown(figure(page, "query_compass"))
+def test_a_link_to_another_place_or_page_changes_nothing(open_at, moved):
+    starts = moved[1]
     for hash_ in ("#page", "#figure-zz-00=e30", "#figure-", "#%E0%A4%A"):
         linked = open_at(hash_)
-        assert shown(figure(linked, "query_compass")) == start
-        assert linked.locator(".course-states [role=status]").all_inner_texts() == [""] * (
-            len(FIGURES) + 1
-        )
+        assert shown(*all_figures(linked)) == starts
+        assert not any(linked.locator(".course-states [role=status]").all_inner_texts())
         assert not linked.locator(".course-refusal:visible").count()
 
 
@@ -328,12 +332,6 @@ def test_a_storage_that_holds_nonsense_is_as_if_it_were_empty(open_at):
     page.reload()
     figure(page, "query_compass").locator(".attn-widget").wait_for()
     assert shown(figure(page, "query_compass")) == start
-
-
-def test_a_question_has_no_link(open_at):
-    page = open_at()
-    assert page.locator(".course-widget").count() == len(FIGURES) + 2
-    assert page.locator(".course-states").count() == len(FIGURES) + 1
 
 
 def test_a_figure_fills_the_screen_and_comes_back(open_at):

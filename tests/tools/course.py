@@ -1,4 +1,4 @@
-"""Fixtures of the course: each lesson is executed once and the site built once.
+"""Fixtures: each lesson is executed once, the site built once, and two small sites as well.
 
 That holds for all processes of a run together: whoever needs something first makes it and leaves
 it in a folder that they share; whoever needs it meanwhile waits. A lock goes with its process, so
@@ -17,7 +17,8 @@ from filelock import FileLock, Timeout
 from tools import ROOT
 from tools.browsing import serve
 from tools.lesson_runs import Run, all_notebooks, execute
-from tools.site_builds import run_readers_command
+from tools.site_builds import build, run_readers_command, small_project
+from tools.small_pages import RIGHT, WRONG
 
 
 def once(path: Path, make: Callable, *, wait: bool = True):
@@ -84,3 +85,36 @@ def site_address(site):
     """Serve the site on this machine and return its address, which ends with a slash."""
     with serve(site) as address:
         yield address
+
+
+def build_small(folder: Path, pages: dict[str, str]):
+    """Build a small site of some pages, warnings being errors that are all told."""
+    project = small_project(folder, pages)
+    (project / "book/square.svg").symlink_to(ROOT / "book/assets/favicon.svg")
+    return build(project, project, "-W", "--keep-going")
+
+
+@pytest.fixture(scope="session")
+def small(build_folder):
+    """Return the folder of the pages of a small site in which nothing is wrong."""
+    folder = build_folder.parent / "small"
+    result = once(folder.with_suffix(".build"), lambda: build_small(folder, RIGHT))
+    if result.returncode:
+        pytest.fail(f"the small site doesn't build:\n{result.stderr}", pytrace=False)
+    return folder / "_build/html/book"
+
+
+@pytest.fixture(scope="session")
+def small_address(small):
+    """Serve that site on this machine and return the address of its pages."""
+    with serve(small.parent) as address:
+        yield f"{address}book/"
+
+
+@pytest.fixture(scope="session")
+def warnings(build_folder):
+    """Return what a build says of a site that is made of mistakes."""
+    folder = build_folder.parent / "mistakes"
+    result = once(folder.with_suffix(".build"), lambda: build_small(folder, WRONG))
+    assert result.returncode
+    return result.stderr

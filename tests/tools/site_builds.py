@@ -5,8 +5,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
 
+from bs4 import BeautifulSoup
 from course.pages import PACKAGES, source_folder
 
 from tools import ROOT
@@ -72,3 +74,9 @@ def copied_packages(folder: Path) -> Path:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(source_folder() / package, folder / package, ignore=ignored)
     return folder
+
+
+@cache
+def read(page: Path) -> BeautifulSoup:
+    """Return a built page; who reads it changes nothing in it."""
+    return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
