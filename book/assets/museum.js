@@ -59,6 +59,11 @@
       item.append(cards.get(section));
       wall.append(item);
       section.addEventListener("beforematch", () => show(section));
+      const back = document.createElement("a");
+      back.className = "course-back";
+      back.href = `#${section.parentElement.id}`;
+      back.textContent = "Back to the wall";
+      section.append(back);
     }
     show(null);
     follow(location);

@@ -23,8 +23,7 @@ CHOSEN = {
         "heads.masked_fill(fully_masked, 0.0) -> heads",
         "(gradient * weights).sum(-1, keepdim=True) -> (gradient * weights).sum(-1)",
         "1 / math.sqrt(q.shape[-1]) -> 1 // math.sqrt(q.shape[-1])",
-        "_unstack_groups(torch.matmul(_stack_groups(x, h_kv), y, out=out), x.shape[1]) -> "
-        "torch.matmul(_stack_groups(x, h_kv), y, out=out)",
+        "_unstack_groups(_stack_groups(x, h_kv) @ y, x.shape[1]) -> _stack_groups(x, h_kv) @ y",
     ),
     "attention": (
         "self.W_o(merge(heads)) -> merge(heads)",

@@ -38,6 +38,7 @@ def test_every_exhibit_has_a_card_and_one_is_open_at_a_time(browser, address):
         assert opened(page) == []
         page.locator(f'.course-wall a[href="#{second}"]').press("Enter")  # the address is the same
         assert opened(page) == [second]
+        page.locator("details", has=page.locator(f'a[href="#{first}"]')).first.click()
         page.locator(f'li a[href="#{first}"]').first.click()  # of the symptoms
         page.wait_for_function(f"location.hash === '#{first}'")
         assert opened(page) == [first] and problems == []

@@ -80,7 +80,7 @@ def _require_shares(name: str, maps: Tensor, window: bool) -> Tensor:
     if not window:
         wrong |= (sums < 1 - tolerance_of(maps)) & (sums != 0)
         wanted = "1 (or be wholly 0)"
-        cause = "is it a window (window=True)?"
+        cause = "attention_heatmap makes such maps; is it a window (window=True)?"
     if wrong.any():
         head, row = wrong.nonzero()[0].tolist()
         raise ValueError(

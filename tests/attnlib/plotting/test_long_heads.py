@@ -92,7 +92,7 @@ def test_more_heads_stand_in_more_columns(h, columns):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: 100 * m, ["mass"]),
+        (lambda m: 100 * m, ["attention_heatmap"]),
         (lambda m: m / 20, ["window=True"]),
         (lambda m: -m, ["scores"]),
     ],

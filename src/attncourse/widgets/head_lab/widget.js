@@ -169,7 +169,8 @@ function renderWhole({ model, el }) {
   const { run } = training;
   const live = createLive();
   const about = createNote();
-  const [place, headsPlace] = [element("div"), element("div")];
+  const place = element("div");
+  const headsPlace = element("div", { class: "attn-heads-place" });
   const hand = {
     set,
     forgetHeads,

@@ -25,7 +25,7 @@ export function createFold(makeTables) {
 
 /** A table; `columns` and each row [name, ...cells] are texts. */
 export function createTable(caption, columns, rows) {
-  const header = (scope, text) => element("th", { scope }, text);
+  const header = (scope, text) => (text ? element("th", { scope }, text) : element("td"));
   const head = element("tr", {}, ...columns.map((text) => header("col", text)));
   const body = rows.map(([name, ...cells]) =>
     element("tr", {}, header("row", name), ...cells.map((text) => element("td", {}, text))),

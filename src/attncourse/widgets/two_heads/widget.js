@@ -268,6 +268,8 @@ function render({ model, el }) {
         live,
       ],
       [
+        element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
+        createWeightsLegend(),
         element(
           "details",
           {},
@@ -275,8 +277,6 @@ function render({ model, el }) {
           ...projections.map(({ node }) => node),
           stacked.node,
         ),
-        element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
-        createWeightsLegend(),
       ],
     ),
   );
