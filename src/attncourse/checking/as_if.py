@@ -1,4 +1,4 @@
-"""Of which other arguments a wrong function's results would be right, if of any."""
+"""Other arguments for which a wrong function's results would be right."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence

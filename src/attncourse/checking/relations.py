@@ -14,9 +14,9 @@ from torch import Tensor
 from attncourse.checking.numbers import same_numbers
 
 Pair = tuple[Tensor, Tensor]  # what came, what was wanted
-MOST_AXES = 5  # of which all orders are tried
+MOST_AXES = 5  # all their orders are tried
 MANY = 100  # counts above are hardly a multiple of others by chance
-FEWEST = 5  # numbers of which a part may be right, and not by chance
+FEWEST = 5  # numbers; of fewer a part is right by chance
 
 _CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "with the other sign": torch.neg,

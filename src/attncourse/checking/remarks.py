@@ -82,7 +82,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         return "This is one divided by what was wanted: which of the two numbers stands below?"
     if all(0 < number < 1 for number in right) and _fits(ours, [1 - number for number in right]):
         return "This is 1 minus what was wanted: is it the share of the others?"
-    is_share = len(right) == 1 and abs(right[0]) < 1  # of which small parts are frequent
+    is_share = len(right) == 1 and abs(right[0]) < 1  # its small multiples are frequent
     for times in (*(() if is_share else TIMES), 100, *UNITS):
         if _fits(ours, [times * number for number in right]):
             percent = times == 100 and max(map(abs, right)) <= 1

@@ -1,4 +1,4 @@
-"""What the doctor and the course's exercises share.
+"""What all stages of a diagnosis use; exercises use most of it, too.
 
 texts           texts in a Markdown file beside the code that uses them
 check_result    the result of a check and of a diagnosis
