@@ -215,14 +215,14 @@ def test_a_typed_sentence_is_read():
     ],
 )
 def test_what_is_no_sentence_is_refused_with_what_may_stand_there(text, came, offered):
-    with pytest.raises(ValueError, match=r"^text must") as caught:
+    with pytest.raises(ValueError, match=r"^text\b") as caught:
         concord.read(text)
     assert all(words in str(caught.value) for words in (f"got {came}", *offered))
 
 
 @pytest.mark.parametrize("text", [3, None, [1, 2], b"the king"])
 def test_what_is_no_text_is_refused(text):
-    with pytest.raises(TypeError, match=r"^text must"):
+    with pytest.raises(TypeError, match=r"^text\b"):
         concord.read(text)
 
 
@@ -250,7 +250,7 @@ def nearly_sentences(draw):
 def test_what_is_read_is_what_the_second_reading_takes(words):
     whole = words if words[-1] == "." else [*words, "."]  # which may be left out
     if read_by_hand(whole) is None:
-        with pytest.raises(ValueError, match=r"^text must"):
+        with pytest.raises(ValueError, match=r"^text\b"):
             concord.read(words)
     else:
         assert concord.read(words).words == tuple(whole)

@@ -197,7 +197,7 @@ def test_a_very_large_score_overflows_only_where_nothing_is_subtracted(show):
     press(page, "Back")
     assert "exp(100) is larger than float32's largest number" in said(page)
     press(page, "Back to the start", "Step")
-    assert "This time no exponential was too large or too small." in said(page)
+    assert "no exponential" in said(page)
 
 
 def test_very_small_scores_vanish_where_nothing_is_subtracted(show):
