@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from attncourse.tasks import Lookup
 from attnlib.attention import MultiHeadAttention
-from attnlib.functional import merge_heads, scaled_dot_product_attention, split_heads
 from attnlib.model import ModelOutput
 
 
@@ -47,12 +46,16 @@ class FixedWeights(nn.Module):
         self.asked = nn.ModuleList([nn.Embedding(task.slots, d_model) for _ in range(2)])
         self.keys = nn.Embedding(task.slots, d_model)
         self.values = nn.Embedding(task.values, d_model)
-        usual = d_model // num_heads
-        self.attention: nn.Module = (
-            MultiHeadAttention(d_model, num_heads, bias=False)
-            if d_k is None and d_v is None
-            else _UnequalHeads(d_model, num_heads, d_k or usual, d_v or usual)
-        )
+        replaced = d_k or d_v
+        device = "meta" if replaced else None  # whose matrices draw no random numbers
+        self.attention = MultiHeadAttention(d_model, num_heads, bias=False, device=device)
+        if replaced:  # it computes with any width that its matrices have
+            look, brought = (num_heads * width if width else d_model for width in (d_k, d_v))
+            self.attention.W_q, self.attention.W_k, self.attention.W_v = (
+                nn.Linear(d_model, width, bias=False) for width in (look, look, brought)
+            )
+            self.attention.W_o = nn.Linear(brought, d_model, bias=False)
+            self.attention.reset_parameters()
         self.readouts = nn.ModuleDict(
             {name: nn.Linear(d_model, task.values, bias=False) for name in task.readouts}
         )
@@ -78,33 +81,3 @@ class FixedWeights(nn.Module):
         rows = F.pad(row, (0, 0, self.task.slots, 0))  # [B, 1, d] -> [B, M + 1, d]
         logits = {name: readout(rows) for name, readout in self.readouts.items()}
         return ModelOutput(logits, None if weights is None else [weights])
-
-
-class _UnequalHeads(nn.Module):
-    """A `MultiHeadAttention` without biases, whose queries and values may differ in width."""
-
-    def __init__(self, d_model: int, num_heads: int, d_k: int, d_v: int) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v = (
-            nn.Linear(d_model, num_heads * width, bias=False) for width in (d_k, d_k, d_v)
-        )
-        self.W_o = nn.Linear(num_heads * d_v, d_model, bias=False)
-        for projection in (self.W_q, self.W_k, self.W_v, self.W_o):
-            nn.init.xavier_uniform_(projection.weight)
-
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        *,
-        need_weights: bool,
-        head_mask: Tensor | None,
-    ) -> tuple[Tensor, Tensor | None]:
-        projected = self.W_q(query), self.W_k(key), self.W_v(value)
-        q, k, v = (split_heads(x, self.num_heads) for x in projected)
-        heads, weights = scaled_dot_product_attention(q, k, v)  # [B, h, T_q, d_v]
-        if head_mask is not None:
-            heads = heads * head_mask[..., None, None]
-        return self.W_o(merge_heads(heads)), weights if need_weights else None
