@@ -53,11 +53,6 @@ def later(page):
     page.clock.run_for(1000)
 
 
-def short(number, digits=2):
-    """A number from 0 to 1 as a lab writes it."""
-    return f"{number:.{digits}f}".removeprefix("0")
-
-
 def bars(page):
     """The shares of right answers, as written beside the bars."""
     return page.locator(".attn-relation + .attn-bar-track + .attn-number").all_inner_texts()

@@ -18,11 +18,11 @@ from tools.head_labs import (
     kept,
     later,
     model_of,
-    short,
     tells,
     train,
     trained,
 )
+from tools.weight_pictures import short
 from tools.widget_pages import page_source, press, said, target_sizes, unfold
 
 from attncourse.tasks import concord, pack

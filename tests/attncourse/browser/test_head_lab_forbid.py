@@ -4,7 +4,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 from tools.browser_models import forbidding
-from tools.head_labs import HELD_OUT_SEED, answers_of, answers_on, bars, short, tells, train
+from tools.head_labs import HELD_OUT_SEED, answers_of, answers_on, bars, tells, train
+from tools.weight_pictures import short
 from tools.widget_pages import press, said
 
 from attncourse import data

@@ -10,11 +10,11 @@ from tools.head_labs import (
     HELD_OUT_SEED,
     answers_on,
     bars,
-    short,
     tells,
     train,
     with_numbers_of,
 )
+from tools.weight_pictures import short
 from tools.widget_pages import press, unfold
 
 from attncourse.interventions import forbidden_looks

@@ -13,12 +13,12 @@ from tools.head_labs import (
     begun,
     kept,
     later,
-    short,
     tells,
     train,
     trained,
     with_numbers_of,
 )
+from tools.weight_pictures import short
 from tools.widget_pages import press, said, unfold
 
 from attncourse.tasks import diagonals, lookup, pack

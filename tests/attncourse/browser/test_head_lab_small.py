@@ -14,11 +14,11 @@ from tools.head_labs import (
     answers_on,
     later,
     model_of,
-    short,
     tells,
     train,
     trained,
 )
+from tools.weight_pictures import short
 from tools.widget_pages import press, said, target_sizes, unfold
 
 from attncourse.tasks import concord
