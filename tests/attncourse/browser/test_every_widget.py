@@ -216,14 +216,17 @@ SHOWN = """(root) => [root.innerHTML, ...[...root.querySelectorAll("input")].map
   ({checked, value}) => `${checked} ${value}`)]"""
 
 
-IDLE = "() => new Promise((rest) => requestIdleCallback(() => rest(), {timeout: 500}))"
+# A turn after which all that was put off has been done: until a frame, for less than 20 ms
+# (NameLab's draws), until the browser is idle. Timers and idle work keep the order they came in.
+TURN = """() => new Promise((rest) => requestAnimationFrame(() => setTimeout(
+  () => requestIdleCallback(() => rest()), 20)))"""
 
 
 def shown_at_rest(page, widgets):
-    """What widgets show once none of them computes in idle time any more."""
+    """What widgets show once none of them changes it from turn to turn any more."""
     before, now = None, [widget.evaluate(SHOWN) for widget in widgets]
     while now != before:
-        page.evaluate(IDLE)
+        page.evaluate(TURN)
         before, now = now, [widget.evaluate(SHOWN) for widget in widgets]
     return now
 
@@ -306,7 +309,9 @@ def looks(page) -> list[list[str]]:
     page.emulate_media(reduced_motion="reduce")  # what pulses looks otherwise at each moment
     unfold_all(page)
     page.evaluate("document.activeElement.blur()")
-    return [look(widget) for widget in page.locator(".attn-widget").all()]
+    widgets = page.locator(".attn-widget").all()
+    shown_at_rest(page, widgets)
+    return [look(widget) for widget in widgets]
 
 
 def differences(found: list[str], expected: list[str]) -> list[str]:

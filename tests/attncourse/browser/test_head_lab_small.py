@@ -154,15 +154,16 @@ def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show)
     assert page.locator(".attn-said .attn-query").inner_text() == "gave"  # its last verb
 
 
-# How far each arc's ends are from the middles of its two words.
-MISSES = """arcs => {
+# Whether there are so many arcs, each ending at the middle of its word.
+END_AT_WORDS = """count => {
+  const arcs = [...document.querySelectorAll(".attn-arc")];
   const box = document.querySelector(".attn-arcs-drawing").getBoundingClientRect();
   const words = [...document.querySelectorAll(".attn-said")].map((w) => w.getBoundingClientRect());
   const isDown = words[1].top > words[0].bottom - 1;
   const middle = (w) => (isDown ? w.top + w.height / 2 - box.top : w.left + w.width / 2 - box.left);
-  return arcs.map((arc, i) => {
+  return arcs.length === count && arcs.every((arc, i) => {
     const {x, y} = arc.getPointAtLength(arc.getTotalLength());
-    return Math.abs((isDown ? y : x) - middle(words[i % words.length]));
+    return Math.abs((isDown ? y : x) - middle(words[i % words.length])) < 6;
   });
 }"""
 
@@ -173,10 +174,8 @@ def test_arcs_end_at_their_words_in_a_line_and_downward(show, width, sentence):
     page = show(quick(sentence=sentence), width=width)
     press(page, "2")
     for _ in range(2):  # and where the window has become narrower
-        misses = page.locator(".attn-arc").evaluate_all(MISSES)
-        assert len(misses) == 2 * len(sentence.split()) and max(misses) < 6
+        page.wait_for_function(END_AT_WORDS, arg=2 * len(sentence.split()))
         page.set_viewport_size({"width": 330, "height": 900})
-        page.evaluate("new Promise(requestAnimationFrame)")
     assert page.evaluate("document.documentElement.scrollWidth") == 330
 
 
