@@ -35,7 +35,7 @@ def same_numbers_every_time():
 
 @pytest.fixture(scope="session")
 def playwright():
-    """Return what drives browsers, of which a process can have but one."""
+    """Return what drives browsers; a process can have but one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

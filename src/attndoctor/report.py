@@ -75,7 +75,9 @@ def what_more(exhibits: Guess, answers: Answers) -> str:
     return f" {TEXT('more', names=_names(rest, answers))}" if rest else ""
 
 
-def if_meant(answers: Answers, exhibits: Guess, conventions: Sequence[Convention]) -> str:
+def right_by_conventions(
+    answers: Answers, exhibits: Guess, conventions: Sequence[Convention]
+) -> str:
     """Say by which conventions all is right."""
     message = behaves_like(exhibits, answers) if exhibits else first_wrong("not the same", answers)
     meant = TEXT("meant", this="all of this" if len(conventions) > 1 else "this")

@@ -105,7 +105,7 @@ ICONS = r"""() => {
   const icons = [];
   for (const element of document.querySelectorAll("*"))
     for (const side of ["::before", "::after"]) {
-      const styles = getComputedStyle(element, side); // of which each is computed when asked for
+      const styles = getComputedStyle(element, side); // computed one by one, when read
       const {content} = styles;
       const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
       if (isIcon || (/^"/.test(content) && /Font Awesome/.test(styles.fontFamily)))

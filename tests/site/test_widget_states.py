@@ -86,7 +86,7 @@ def moved(browser, site):
             assert anew(page, name).is_hidden()
         starts = shown(*all_figures(page))
         after = [move(page, name)[0] for name in FIGURES]
-        assert shown(*all_figures(page)) == [*after, starts[-1]]  # each of which moved no other
+        assert shown(*all_figures(page)) == [*after, starts[-1]]  # no figure moved another
         links = {name: link_to(page, name) for name in FIGURES}
         page.evaluate("history.replaceState(null, '', location.pathname)")
         yield page, starts, after, links

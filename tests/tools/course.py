@@ -1,7 +1,7 @@
 """Fixtures: each lesson is executed once, the site built once, and two small sites as well.
 
-That holds for all processes of a run together: whoever needs something first makes it and leaves
-it in a folder that they share; whoever needs it meanwhile waits. A lock goes with its process, so
+That holds for all processes of a run together: the first that needs something makes it and leaves
+it in a folder that they share; others that need it meanwhile wait. A lock goes with its process, so
 nobody waits for one that crashed.
 """
 

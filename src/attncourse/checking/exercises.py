@@ -59,11 +59,11 @@ class Exercise:
             return self._judge(answer, self._with_remark)
 
     def _with_remark(self, answer: Any) -> CheckResult:
-        verdict = self.check(answer)
-        known = any(verdict.message == mistake.hint for mistake in self.mistakes)
-        if verdict or known or not isinstance(self.page, Numbers):
-            return verdict
-        return CheckResult(False, f"{remark_on(answer, self.page)} {verdict.message}".strip())
+        result = self.check(answer)
+        known = any(result.message == mistake.hint for mistake in self.mistakes)
+        if result or known or not isinstance(self.page, Numbers):
+            return result
+        return CheckResult(False, f"{remark_on(answer, self.page)} {result.message}".strip())
 
     def _judge(self, answer: Any, check: Check | None = None) -> CheckResult:
         try:

@@ -217,7 +217,7 @@ def read_sweep(name: str) -> SweepCard:
 
 def write_sweep(card: SweepCard) -> None:
     """Save what a sweep has found so far."""
-    write_whole(SWEEPS / f"{card.sweep}.json", _told(card).encode())
+    write_whole(SWEEPS / f"{card.sweep}.json", _card_text(card).encode())
 
 
 def write(model: TransformerModel, **said: Any) -> Card:
@@ -227,7 +227,7 @@ def write(model: TransformerModel, **said: Any) -> Card:
     stored = save(model.state_dict())
     card = Card(**said, model=model.spec(), sha256=sha256(stored), size=len(stored))
     write_whole(_path(card.recipe, card.seed, "safetensors"), stored)
-    write_whole(_path(card.recipe, card.seed, "json"), _told(card).encode())
+    write_whole(_path(card.recipe, card.seed, "json"), _card_text(card).encode())
     return card
 
 
@@ -236,7 +236,7 @@ def sha256(stored: bytes) -> str:
     return hashlib.sha256(stored).hexdigest()
 
 
-def _told(card: Card | SweepCard) -> str:
+def _card_text(card: Card | SweepCard) -> str:
     """Return a card as JSON, one line for each thing that it says, and for each training."""
     said = dataclasses.asdict(card)
     lines = [f" {json.dumps(name)}: {_in_lines(value)}" for name, value in said.items()]

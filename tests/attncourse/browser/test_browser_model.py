@@ -36,7 +36,7 @@ COMPUTE = """({spec, weights, sentences, headMasks, forbidden, numbers}) => {
   const model = new TransformerModel(spec, {Numbers});
   model.load(weights);
   const before = model.pack(Array(5).fill({ids: Array(spec.length).fill(0)}));
-  model.forward(before); // of which nothing may be left
+  model.forward(before); // nothing of it may be left
   const batch = model.pack(sentences, {forbidden});
   const options = {headMasks};
   const answers = model.forward(batch, options);

@@ -41,7 +41,7 @@ USE = """async () => {
   for (const control of document.querySelectorAll(controls)) {
     if (!control.checkVisibility() || control.disabled) continue;
     control.focus();
-    await null; // whoever observes the page sees each step
+    await null; // an observer of the page sees each step
     control.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown", bubbles: true}));
     control.click();
     await null;
@@ -334,7 +334,7 @@ def test_no_widget_changes_another_in_any_order(show, examples):
 
 
 def test_a_notebook_shows_each_widget_as_a_page_does(show, examples):
-    """A notebook has a widget's style in one sheet, a page in two, of which widgets share one."""
+    """A notebook has a widget's style in one sheet, a page in two: one of them is shared."""
     for name, widget in zip(COMPLETE, examples, strict=True):
         page = show(widget)
         (on_page,) = looks(page)

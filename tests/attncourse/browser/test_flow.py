@@ -356,7 +356,7 @@ def test_it_plays_to_the_end_pauses_and_starts_anew(show):
     assert step(page) == "tokens"
     page.clock.run_for(PAUSE)
     assert step(page) == "queries"
-    number(page, "Q", 0, 0).click()  # whoever presses a number wants to look at it
+    number(page, "Q", 0, 0).click()  # a reader who presses a number looks at it
     page.clock.run_for(5 * PAUSE)
     assert step(page) == "queries"
     press(page, "Play")

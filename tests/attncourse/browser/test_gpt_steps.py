@@ -364,7 +364,7 @@ def test_it_plays_to_the_end(show):
     assert lit(page) == "keys, values = [], []"
     choose(page, "q = linear(a, W_q)")
     page.clock.run_for(3 * PAUSE)
-    assert lit(page) == "q = linear(a, W_q)"  # whoever presses a line wants to look at it
+    assert lit(page) == "q = linear(a, W_q)"  # a reader who presses a line looks at it
     press(page, "Back", "Step")
     assert page.evaluate(animation) != "none"
     page.emulate_media(reduced_motion="reduce")

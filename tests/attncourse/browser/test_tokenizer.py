@@ -116,7 +116,7 @@ def test_parts_of_a_letter_and_what_cannot_be_seen_are_shown_as_bytes(show):
     assert page.get_by_role("slider").is_disabled()  # there is nothing to choose
     page = show(Tokenizer(BytePairTokenizer([(0xC2, 0xA0)]), "a\t\u00a0", **BIGRAM))
     assert pieces(page) == ["a", "09", "C2 A0"]
-    for text, letter in (("a\t", "“09”"), ("belé", "“é”")):  # of which it never met one
+    for text, letter in (("a\t", "“09”"), ("belé", "“é”")):  # it never met such a letter
         page.get_by_role("textbox", name="Text").fill(text)
         heading = page.locator(".attn-heading").inner_text()
         assert letter in heading and "knows nothing" in heading

@@ -101,7 +101,7 @@ def test_a_widget_that_fails_says_so_and_the_others_run(show, broken, reason):
         page.locator("button").click()
         assert page.locator("button").inner_text() == "2 1.5 1"
         assert page.locator("#rest").is_visible()
-        assert len(problems) == 1  # said once to whoever wrote the widget
+        assert len(problems) == 1  # said once, to the widget's author
         assert problems[0].startswith("console error")
 
 

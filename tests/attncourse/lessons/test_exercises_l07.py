@@ -13,7 +13,7 @@ from attncourse.lessons import l07
 from attncourse.lessons.l07.assembling import _cases, assembled
 from attncourse.lessons.l07.counting import RIGHT as PARTS
 from attncourse.lessons.l07.drawing import RIGHT as CHANCES
-from attncourse.lessons.l07.drawing import chances
+from attncourse.lessons.l07.drawing import probabilities
 from attncourse.lessons.l07.judging import CAUSES, DIAGNOSIS, REACH
 from attncourse.tasks import names
 from attnlib import RMSNorm, TransformerBlock
@@ -34,7 +34,7 @@ class Assembled(nn.Module):
 
 
 def sampled(logits, temperature, top_k):
-    """Chances that are cut after the softmax and shared out again."""
+    """Probabilities that are cut after the softmax and shared out again."""
     p = (logits / temperature).exp()
     p[p < p.sort(descending=True).values[top_k - 1]] = 0
     return p / p.sum()
@@ -52,10 +52,10 @@ def with_padding(model, ids):
 
 
 def shared_anew(p):
-    """Return what makes chances from those at temperature 1, and shares them out again."""
+    """Return what makes probabilities from those at temperature 1, and shares them out again."""
 
     def answer(logits, temperature, top_k):
-        again = p(chances(logits, 1.0, top_k), temperature)
+        again = p(probabilities(logits, 1.0, top_k), temperature)
         return again / again.sum()
 
     return answer
@@ -117,13 +117,13 @@ test_answers = verdicts(
             "A: one of these": [DIAGNOSIS | {"A": "broken"}],
             "wanted: A, B, C, D": [{"A": "fine"}],
         },
-        l07.chances_by_hand: {
+        l07.probabilities_by_hand: {
             PASSES: [[Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)]],
             "Temperature 1: e to the power": [one_off(CHANCES, 0, [0.2, 0.2, 0.6])],
             "Temperature 1/2: the log": [one_off(CHANCES, 1, [0.2, 0.2, 0.6])],
             "Top-k 2: the": [one_off(CHANCES, 2, [0.2, 0.2, 0.6])],
         },
-        l07.chances_to_draw_from: {
+        l07.next_probabilities: {
             PASSES: [sampled, masked_by(-1e9)],
             "same at every temperature": [shared_anew(lambda p, temperature: p / temperature)],
             "to its power": [shared_anew(lambda p, temperature: p**temperature)],
@@ -208,16 +208,16 @@ def test_every_wrong_cause_has_its_hint():
         assert verdict.passed or verdict.message in hints
 
 
-def test_the_chances_by_hand_are_fractions():
+def test_the_probabilities_by_hand_are_fractions():
     wanted = [[1 / 7, 2 / 7, 4 / 7], [1 / 21, 4 / 21, 16 / 21], [0, 1 / 3, 2 / 3]]
     torch.testing.assert_close(CHANCES, torch.tensor(wanted, dtype=torch.float64))
 
 
-def test_chances_are_those_that_generate_draws_from():
+def test_probabilities_are_those_that_generate_draws_from():
     torch.manual_seed(0)
     model, begin = GPT(9, 4, 8, 2, std=1.0), torch.tensor([[3]])
     logits = model(begin).logits["next"][0, -1]
-    wanted = chances(logits, 0.7, 4)
+    wanted = probabilities(logits, 0.7, 4)
     drawn = generate(
         model, begin.expand(20_000, 1), 1, temperature=0.7, top_k=4,
         generator=torch.Generator().manual_seed(0),

@@ -60,7 +60,7 @@ def is_close(row, right):
 
 
 def rows(answer):
-    """Row 0 is [1, 2], of which [2, 1] is a usual mistake; row 1 is [3]."""
+    """Row 0 is [1, 2], and [2, 1] a usual mistake; row 1 is [3]."""
     first, second = answer[:2], answer[2:]
     if is_close(first, [2.0, 1.0]):
         return not_yet("Row 0 is turned around.")

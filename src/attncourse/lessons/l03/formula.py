@@ -108,7 +108,7 @@ def attention(answer: object) -> CheckResult:
             f"The same as attnlib's on {asked} random inputs: without a mask, with one, "
             "with scores far apart, and with a query that may look nowhere."
         )
-        verdict = check_function(
+        result = check_function(
             answer,
             scaled_dot_product_attention,
             inputs,
@@ -116,8 +116,8 @@ def attention(answer: object) -> CheckResult:
             output_names=["the output", "the weights"],
             praise=praise,
         )
-        if not verdict:
-            known = any(verdict.message == mistake.hint for mistake in mistakes)
+        if not result:
+            known = any(result.message == mistake.hint for mistake in mistakes)
             lost = inputs is far_apart and not known
-            return not_yet(attention.hints["exponentials"]) if lost else verdict
-    return verdict
+            return not_yet(attention.hints["exponentials"]) if lost else result
+    return result

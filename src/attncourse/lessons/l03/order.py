@@ -115,15 +115,15 @@ def is_equivariant(answer: Any) -> CheckResult:
         "Right about attention with and without positions, with a causal mask, and about three "
         "layers that aren't attention."
     )
-    verdict = check_function(
+    result = check_function(
         answer, _is_equivariant, cases, MISTAKES, output_names=["your verdict"], praise=praise
     )
-    if verdict:
+    if result:
         too_soon = _says_yes_too_soon(answer, *cases[0])
-        return not_yet(is_equivariant.hints["one_shuffle"]) if too_soon else verdict
-    if verdict.message == is_equivariant.hints["again"] and not _allows_swaps(answer, *cases[0]):
+        return not_yet(is_equivariant.hints["one_shuffle"]) if too_soon else result
+    if result.message == is_equivariant.hints["again"] and not _allows_swaps(answer, *cases[0]):
         return not_yet(is_equivariant.hints["unchanged"])
-    known = any(verdict.message == mistake.hint for mistake in MISTAKES)
+    known = any(result.message == mistake.hint for mistake in MISTAKES)
     outcomes = [call(answer, case) for case in cases]
     if not known and (complaint := next((o.complaint for o in outcomes if o.complaint), "")):
         return not_yet(complaint)
@@ -131,7 +131,7 @@ def is_equivariant(answer: Any) -> CheckResult:
     if any(said is not None and said.dim() > 0 for said in given):
         return not_yet(is_equivariant.hints["table"])
     if known or any(said is None for said in given):
-        return verdict
+        return result
     rights = [_is_equivariant(*case) for case in cases]
     return not_yet(_hint_on([name for name, *_ in layers], [bool(said) for said in given], rights))
 

@@ -47,7 +47,7 @@ def stable_softmax(answer: Any) -> CheckResult:
             return answer(scores)
 
     known = [mistake.hint for mistake in MISTAKES]
-    verdict = check_function(
+    result = check_function(
         watched if callable(answer) else answer,
         lambda scores: scores.softmax(-1),
         cases,
@@ -57,10 +57,10 @@ def stable_softmax(answer: Any) -> CheckResult:
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
         "the scores are left as they were.",
     )
-    if "torch.return_types.max" in verdict.message:  # in the words of the error that it raised
+    if "torch.return_types.max" in result.message:  # in the words of the error that it raised
         return not_yet(stable_softmax.hints["pair"])
     called = " ".join(watch.names)
-    if ("clamp" in called or "clip" in called) and not verdict and verdict.message not in known:
+    if ("clamp" in called or "clip" in called) and not result and result.message not in known:
         return not_yet(stable_softmax.hints["clamped"])
-    ready_made = verdict and ("softmax" in called or "softmin" in called)
-    return not_yet(stable_softmax.hints["ready_made"]) if ready_made else verdict
+    ready_made = result and ("softmax" in called or "softmin" in called)
+    return not_yet(stable_softmax.hints["ready_made"]) if ready_made else result

@@ -39,7 +39,7 @@ def _column_blocks(heads: Tensor, W_o: Tensor) -> list[Tensor]:
 def split(answer: Any) -> CheckResult:
     """Check `split(x, num_heads)`: [B, T, d] -> [B, h, T, d_k]."""
     praise = "Head i holds numbers i * d_k to (i + 1) * d_k of every token."
-    verdict = check_function(
+    result = check_function(
         answer,
         split_heads,
         _split_cases(),
@@ -47,14 +47,14 @@ def split(answer: Any) -> CheckResult:
         output_names=["the split tensor"],
         praise=praise,
     )
-    ready_made = verdict and mentions(answer, "split_heads")
-    return not_yet(split.hints["split_heads"]) if ready_made else verdict
+    ready_made = result and mentions(answer, "split_heads")
+    return not_yet(split.hints["split_heads"]) if ready_made else result
 
 
 @exercise(mistakes=(from_museum(MERGE, MERGE.steps["merge"]), *read_mistakes("merge", globals())))
 def merge(answer: Any) -> CheckResult:
     """Check `merge(x)`: [B, h, T, d_k] -> [B, T, d]."""
-    verdict = check_function(
+    result = check_function(
         answer,
         merge_heads,
         # as attention leaves heads: one after the other in memory
@@ -63,8 +63,8 @@ def merge(answer: Any) -> CheckResult:
         output_names=["the merged tensor"],
         praise="Merging undoes splitting exactly.",
     )
-    ready_made = verdict and mentions(answer, "merge_heads")
-    return not_yet(merge.hints["merge_heads"]) if ready_made else verdict
+    ready_made = result and mentions(answer, "merge_heads")
+    return not_yet(merge.hints["merge_heads"]) if ready_made else result
 
 
 class _SeesJoining(TorchFunctionMode):
@@ -98,7 +98,7 @@ def sum_over_heads(answer: Any) -> CheckResult:
         d = h * d_k
         cases.append((torch.randn(B, h, T, d_k), torch.randn(d, d), torch.randn(d)))
     praise = "No concatenation, the same output: heads add."
-    verdict = check_function(
+    result = check_function(
         answer,
         lambda heads, W_o, b_o: merge_heads(heads) @ W_o + b_o,
         cases,
@@ -107,5 +107,5 @@ def sum_over_heads(answer: Any) -> CheckResult:
         tolerance=1e-4,
         praise=praise,
     )
-    joins = verdict and _joins(answer, cases[0])
-    return not_yet(sum_over_heads.hints["joined"]) if joins else verdict
+    joins = result and _joins(answer, cases[0])
+    return not_yet(sum_over_heads.hints["joined"]) if joins else result

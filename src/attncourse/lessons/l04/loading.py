@@ -101,7 +101,7 @@ def loaded(answer: object) -> CheckResult:
         return theirs(x, x, x, average_attn_weights=False)
 
     praise = "Output and every head's weights equal those of nn.MultiheadAttention."
-    verdict = check_function(
+    result = check_function(
         answer,
         reference,
         cases,
@@ -110,4 +110,4 @@ def loaded(answer: object) -> CheckResult:
         as_function=_outputs_of,
         praise=praise,
     )
-    return not_yet(loaded.hints["theirs"]) if loaded.hints["theirs"] in verdict.message else verdict
+    return not_yet(loaded.hints["theirs"]) if loaded.hints["theirs"] in result.message else result

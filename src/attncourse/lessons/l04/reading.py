@@ -131,7 +131,7 @@ def reads(answer: Any) -> CheckResult:
         "All of the embedding for real heads, one slice for one impostor, and for the other the "
         "half that it reads."
     )
-    verdict = check_function(
+    result = check_function(
         answer,
         _reads,
         cases,
@@ -139,6 +139,6 @@ def reads(answer: Any) -> CheckResult:
         output_names=["your answer"],
         praise=praise,
     )
-    if verdict and torch.as_tensor(answer(*cases[0])).dtype != torch.bool:
+    if result and torch.as_tensor(answer(*cases[0])).dtype != torch.bool:
         return not_yet(NO_BOOLEANS.hint)
-    return verdict
+    return result

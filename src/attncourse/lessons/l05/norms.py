@@ -33,17 +33,17 @@ def _check_norm(
     praise = (
         f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, also where eps counts."
     )
-    verdict = check_function(
+    result = check_function(
         answer, reference, cases, mistakes, output_names=["the normalized tensor"], praise=praise
     )
-    if LOST_AXIS in verdict.message:
+    if LOST_AXIS in result.message:
         return not_yet(KEEPDIM)
-    if verdict:
+    if result:
         with Watch() as watch:
             call(answer, cases[0])
         if any(name.removeprefix("native_") in TORCHS_OWN for name in watch.names):
             return not_yet(READY_MADE)
-    return verdict
+    return result
 
 
 def _norm_cases(*, with_bias: bool) -> list[tuple]:

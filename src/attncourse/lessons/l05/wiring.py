@@ -93,7 +93,7 @@ def pre_norm(answer: object) -> CheckResult:
     stack = _Stack()
     x = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     praise = "Norms at the sub-layers' inputs, sums left alone, one norm at the end."
-    verdict = check_function(
+    result = check_function(
         answer,
         stack.through(_wired(_pre, _pre)),
         [(x,), (10 * x[:1],)],
@@ -102,9 +102,9 @@ def pre_norm(answer: object) -> CheckResult:
         as_function=stack.through,
         praise=praise,
     )
-    if verdict or any(verdict.message == m.hint for m in pre_norm.mistakes):
-        return verdict
+    if result or any(result.message == m.hint for m in pre_norm.mistakes):
+        return result
     stack.order.clear()
     call(stack.through(answer), (x,))
     order = ", ".join(stack.order) or "none of them ran"
-    return not_yet(f"{verdict.message} The order in which your parts ran: {order}.")
+    return not_yet(f"{result.message} The order in which your parts ran: {order}.")

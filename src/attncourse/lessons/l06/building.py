@@ -45,14 +45,14 @@ def causal_and_padding(answer: Any) -> CheckResult:
     cases = _cases()
     praise = "Right with padding on either side, and with a single token."
     mistakes = causal_and_padding.mistakes
-    verdict = check_function(
+    result = check_function(
         answer, causal_among_real, cases, mistakes, output_names=["the mask"], praise=praise
     )
     mask = call(answer, cases[0]).outputs
-    if verdict and mask.dtype != torch.bool:
+    if result and mask.dtype != torch.bool:
         return not_yet(causal_and_padding.hints["floats"])
-    if verdict and mentions(answer, "causal_mask"):
+    if result and mentions(answer, "causal_mask"):
         return not_yet(causal_and_padding.hints["ready_made"])
     if isinstance(mask, Tensor) and mask.is_floating_point() and mask.min() < -1:
         return not_yet(causal_and_padding.hints["numbers"])
-    return verdict
+    return result

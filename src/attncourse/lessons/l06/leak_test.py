@@ -143,25 +143,25 @@ def leaks(answer: Any) -> CheckResult:
     ]
     cases = [(layer, x) for _, layer, x in named]
     praise = "You cleared four layers and found nine leaks. No map of weights shows all of them."
-    verdict = check_function(
+    result = check_function(
         answer, leaks_ahead, cases, MISTAKES, output_names=["your verdict"], praise=praise
     )
-    if verdict:
-        return verdict
+    if result:
+        return result
     x = named[0][2]
     inputs = _inputs(answer, x)
     if any(tokens.dim() == 2 and len(tokens) > len(x) for tokens in inputs):
         return not_yet(leaks.hints["appended"])
-    is_constant = verdict.message in (leaks.hints["never_yes"], leaks.hints["never_no"])
+    is_constant = result.message in (leaks.hints["never_yes"], leaks.hints["never_no"])
     if is_constant and inputs and all(_are_equal(tokens, x) for tokens in inputs):
         return not_yet(leaks.hints["unchanged"])
-    if any(verdict.message == mistake.hint for mistake in MISTAKES):
-        return verdict
+    if any(result.message == mistake.hint for mistake in MISTAKES):
+        return result
     for name, layer, x in named:
         outcome = call(answer, (layer, x))
         said = as_tensor(outcome.outputs)
         if outcome.complaint or said is None:
-            return verdict
+            return result
         if said.dim() or said not in (0, 1):
             return not_yet(
                 "You return how much moved, or where. One verdict was wanted, True or False: "
@@ -172,4 +172,4 @@ def leaks(answer: Any) -> CheckResult:
                 f"You say {'yes' if said else 'no'} to {name}. "
                 + ("It doesn't leak." if said else "It leaks.")
             )
-    return verdict
+    return result

@@ -1,4 +1,4 @@
-"""From logits to the chances of the next token: temperature and top-k."""
+"""From logits to the probabilities of the next token: temperature and top-k."""
 
 import math
 
@@ -11,8 +11,8 @@ from attncourse.checking.functions import check_function, check_numbers
 LOGITS = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64).log()
 
 
-def chances(logits: Tensor, temperature: float, top_k: int) -> Tensor:
-    """Return the chances [V] of softmax(logits / temperature) among the top_k likeliest."""
+def probabilities(logits: Tensor, temperature: float, top_k: int) -> Tensor:
+    """Return the probabilities [V] of softmax(logits / temperature) among the top_k likeliest."""
     kept = logits >= logits.topk(top_k).values[-1]
     return (logits / temperature).masked_fill(~kept, -math.inf).softmax(-1)
 
@@ -21,7 +21,11 @@ def _smallest(logits: Tensor, top_k: int) -> Tensor:
     return logits <= logits.topk(top_k, largest=False).values[-1]
 
 
-PLAIN, COLD, TOP = chances(LOGITS, 1, 3), chances(LOGITS, 0.5, 3), chances(LOGITS, 1, 2)
+PLAIN, COLD, TOP = (
+    probabilities(LOGITS, 1, 3),
+    probabilities(LOGITS, 0.5, 3),
+    probabilities(LOGITS, 1, 2),
+)
 RIGHT = torch.stack([PLAIN, COLD, TOP])
 TITLES = ("Temperature 1", "Temperature 1/2", "Temperature 1, top-k 2")
 
@@ -36,15 +40,15 @@ def _with(
 @exercise(
     page=Numbers(right=RIGHT, labels={title: ["a", "b", "c"] for title in TITLES}, rows_apart=True)
 )
-def chances_by_hand(answer: object) -> CheckResult:
-    """Check the chances of three tokens with logits ln 1, ln 2, ln 4, in three ways: [3, 3]."""
+def probabilities_by_hand(answer: object) -> CheckResult:
+    """Check three tokens' probabilities, for logits ln 1, ln 2, ln 4, in three ways: [3, 3]."""
     otherwise = [
         "Temperature 1: e to the power of ln 1, ln 2 and ln 4, each divided by their sum.",
         "Temperature 1/2: the logits become 0, ln 4 and ln 16. Then as in the first row.",
         "Top-k 2: the least likely token gets 0; the two others keep their ratio, and sum to 1.",
     ]
     praise = "A temperature keeps the order and all tokens; top-k keeps ratios and drops tokens."
-    return check_numbers(answer, chances_by_hand, otherwise=otherwise, praise=praise)
+    return check_numbers(answer, probabilities_by_hand, otherwise=otherwise, praise=praise)
 
 
 def _cases() -> list[tuple[Tensor, float, int]]:
@@ -54,14 +58,14 @@ def _cases() -> list[tuple[Tensor, float, int]]:
 
 
 @exercise()
-def chances_to_draw_from(answer: object) -> CheckResult:
-    """Check `chances(logits, temperature, top_k)`: [V] -> the chances [V] of the next token."""
+def next_probabilities(answer: object) -> CheckResult:
+    """Check `probabilities(logits, temperature, top_k)`: [V] -> the next token's [V]."""
     praise = "That is what `generate` draws from, at every step."
     return check_function(
         answer,
-        chances,
+        probabilities,
         _cases(),
-        chances_to_draw_from.mistakes,
-        output_names=["the chances"],
+        next_probabilities.mistakes,
+        output_names=["the probabilities"],
         praise=praise,
     )

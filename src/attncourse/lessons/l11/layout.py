@@ -161,7 +161,7 @@ def _split_cases() -> list[tuple[Tensor, int]]:
 def split_c_attn(answer: Any) -> CheckResult:
     """Check `split_qkv(packed, num_heads)`: [B, T, 3 d] -> q, k and v, each [B, h, T, d_k]."""
     praise = "Three blocks, then heads: what c_attn computes at once are 3 h small matrices."
-    verdict = check_function(
+    result = check_function(
         answer,
         unpacked,
         _split_cases(),
@@ -170,5 +170,5 @@ def split_c_attn(answer: Any) -> CheckResult:
         as_function=_three,
         praise=praise,
     )
-    ready_made = verdict and mentions(answer, "split_heads")
-    return not_yet(split_c_attn.hints["ready_made"]) if ready_made else verdict
+    ready_made = result and mentions(answer, "split_heads")
+    return not_yet(split_c_attn.hints["ready_made"]) if ready_made else result

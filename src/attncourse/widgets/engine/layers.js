@@ -219,15 +219,15 @@ export class MultiHeadAttention extends Layer {
    *
    * A row is a token that looks; it may look at the tokens of its own sentence, which are rows too:
    * from `first` up to `end`, or up to itself in a causal model. So sentences of all lengths stand
-   * one below the other, and there is no padding to be masked. Where only some rows are `asking`,
-   * only they look, and y has only them.
+   * one below the other, and there is no padding to be masked. With `queryRows`, only those rows
+   * look, and y has only them.
    */
-  forward(x, batch, { headMask = null, forbidden = null, asking = null } = {}) {
+  forward(x, batch, { headMask = null, forbidden = null, queryRows = null } = {}) {
     const { rows } = batch;
-    const count = asking?.length ?? rows;
-    this.asking = asking;
+    const count = queryRows?.length ?? rows;
+    this.queryRows = queryRows;
     this.forbidden = forbidden;
-    this.q = this.W_q.forward(this.taken(x, asking, this.d), count);
+    this.q = this.W_q.forward(this.taken(x, queryRows, this.d), count);
     this.k = this.W_k.forward(x, rows);
     this.v = this.W_v.forward(x, rows);
     this.headMask = headMask;
@@ -274,7 +274,7 @@ export class MultiHeadAttention extends Layer {
 
   backward(dy, batch) {
     const { rows } = batch;
-    const count = this.asking?.length ?? rows;
+    const count = this.queryRows?.length ?? rows;
     const dHeads = this.W_o.backward(dy, count);
     this.dq = this.zeros("dq", count * this.d);
     this.dk = this.zeros("dk", rows * this.dOfKeys);
@@ -285,7 +285,7 @@ export class MultiHeadAttention extends Layer {
     );
     const dx = this.W_k.backward(this.dk, rows);
     addTo(dx, this.W_v.backward(this.dv, rows), rows * this.d);
-    return addRows(dx, this.W_q.backward(this.dq, count), this.asking, rows, this.d);
+    return addRows(dx, this.W_q.backward(this.dq, count), this.queryRows, rows, this.d);
   }
 
   /** `look`, backward. Through softmax, a score's derivative is weight * (its own - their mean). */
@@ -323,7 +323,7 @@ export class MultiHeadAttention extends Layer {
    * `place` is the row's among those that look.
    */
   eachRow({ starts }, visit) {
-    const { asking } = this;
+    const { queryRows } = this;
     let at = 0;
     let before = 0; // rows that look, in the sentences before
     for (let s = 0; s + 1 < starts.length; s++) {
@@ -332,7 +332,7 @@ export class MultiHeadAttention extends Layer {
       for (let head = 0; head < this.h; head++) {
         place = before;
         for (let row = first; row < end; row++, at += end - first) {
-          if (asking !== null && asking[place] !== row) continue;
+          if (queryRows !== null && queryRows[place] !== row) continue;
           visit(head, place, first, this.causal ? row + 1 : end, at);
           place += 1;
         }
@@ -361,16 +361,16 @@ export class TransformerBlock extends Layer {
   }
 
   /** For each sub-layer f: x + f(norm(x)), norm(x + f(x)) or x + f(x); "x +" only if residual. */
-  forward(x, batch, { asking = null, ...options } = {}) {
-    const after = { ...batch, rows: asking?.length ?? batch.rows }; // those that are asking go on
+  forward(x, batch, { queryRows = null, ...options } = {}) {
+    const after = { ...batch, rows: queryRows?.length ?? batch.rows }; // query rows alone go on
     const size = after.rows * this.d;
-    this.asking = asking;
+    this.queryRows = queryRows;
     this.after = after;
     return this.parts.reduce((x, f, i) => {
-      const [before, some] = i === 0 ? [batch, asking] : [after, null];
+      const [before, some] = i === 0 ? [batch, queryRows] : [after, null];
       const inside = this.normPosition === "pre" ? this.norms[i].forward(x, before.rows) : x;
       const sum = this.room(`sum ${i}`, size);
-      sum.set(f.forward(inside, before, { ...options, asking: some }).subarray(0, size));
+      sum.set(f.forward(inside, before, { ...options, queryRows: some }).subarray(0, size));
       if (this.residual) addTo(sum, this.taken(x, some, this.d), size);
       return this.normPosition === "post" ? this.norms[i].forward(sum, after.rows) : sum;
     }, x);
@@ -379,7 +379,7 @@ export class TransformerBlock extends Layer {
   backward(dy, batch) {
     const { after } = this;
     return this.parts.reduceRight((dy, f, i) => {
-      const [before, some] = i === 0 ? [batch, this.asking] : [after, null];
+      const [before, some] = i === 0 ? [batch, this.queryRows] : [after, null];
       const dSum = this.normPosition === "post" ? this.norms[i].backward(dy, after.rows) : dy;
       const inside = f.backward(dSum, before);
       const dx = this.normPosition === "pre" ? this.norms[i].backward(inside, before.rows) : inside;

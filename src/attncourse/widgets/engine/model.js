@@ -95,10 +95,10 @@ export class TransformerModel {
    *
    * A sentence is {ids, answers}, as in Python: the answer of each token to each readout, or null
    * where none is due. `answers` may be left out. With `onlyDue`, only rows where an answer is due
-   * are `asking` in the last layer: the loss and its gradients are the same, and come sooner. The
-   * logits and answers are then theirs alone. With `forbidden`, {relation, head, layer}, no word may
-   * look at its partner in that relation, by that head of that layer, or by any head if it is null,
-   * and in each layer if none is said.
+   * look in the last layer, as its `queryRows`: the loss and its gradients are the same, and come
+   * sooner. The logits and answers are then theirs alone. With `forbidden`, {relation, head, layer},
+   * no word may look at its partner in that relation, by that head of that layer, or by any head if
+   * it is null, and in each layer if none is said.
    */
   pack(sentences, { onlyDue = false, forbidden = null } = {}) {
     const { vocabulary_size: words, length } = this.spec;
@@ -123,18 +123,18 @@ export class TransformerModel {
     const rows = starts.at(-1);
     const isDue = (_, row) => answers.some((ofReadout) => ofReadout[row] !== null);
     const places = Array.from({ length: rows }, (_, row) => row);
-    const asking = onlyDue && this.blocks.length > 0 ? places.filter(isDue) : null;
-    const ofAsking = (ofReadout) => asking?.map((row) => ofReadout[row]) ?? ofReadout;
+    const queryRows = onlyDue && this.blocks.length > 0 ? places.filter(isDue) : null;
+    const ofQueryRows = (ofReadout) => queryRows?.map((row) => ofReadout[row]) ?? ofReadout;
     const looks = ({ attention: { h } }, layer) =>
       (forbidden.layer ?? layer) === layer ? partnerLooks(sentences, forbidden, h) : null;
     return {
       rows,
-      asking,
+      queryRows,
       forbidden: forbidden && this.blocks.map(looks),
       starts,
       tokens: sentences.flatMap(({ ids }) => ids),
       positions: sentences.flatMap(({ ids }) => ids.map((_, i) => i)),
-      answers: answers.map(ofAsking),
+      answers: answers.map(ofQueryRows),
       due: answers.flat().filter((answer) => answer !== null).length,
       pairs: lengths.reduce((sum, T) => sum + T * T, 0), // of a token that looks and one looked at
       longest: Math.max(...lengths),
@@ -146,11 +146,11 @@ export class TransformerModel {
    * for each layer the heads' weights, h x T x T for one sentence after the other.
    *
    * The arrays are the model's own: the next call writes them again. They may be longer than what
-   * they hold. Rows that aren't asking have no logits, and weights of 0 in the last layer.
+   * they hold. Rows that aren't `queryRows` have no logits, and weights of 0 in the last layer.
    * `headMasks` has for each layer a factor for each head (0 mutes it), or null.
    */
   forward(batch, { headMasks = null } = {}) {
-    const { rows, asking, forbidden } = batch;
+    const { rows, queryRows, forbidden } = batch;
     const size = rows * this.spec.d_model;
     const last = this.blocks.length - 1;
     this.checkHeadMasks(headMasks);
@@ -160,10 +160,10 @@ export class TransformerModel {
       x = block.forward(x, batch, {
         headMask: headMasks?.[layer],
         forbidden: forbidden?.[layer],
-        asking: layer === last ? asking : null,
+        queryRows: layer === last ? queryRows : null,
       });
     });
-    const count = asking?.length ?? rows;
+    const count = queryRows?.length ?? rows;
     if (this.finalNorm !== null) x = this.finalNorm.forward(x, count);
     const logits = this.readouts.map(({ name, layer }) => [name, layer.forward(x, count)]);
     const weights = this.blocks.map(({ attention }) => attention.weights);
@@ -182,8 +182,8 @@ export class TransformerModel {
 
   /** The loss's derivative by each parameter, after `loss`: their gradients. */
   backward(batch) {
-    const { rows, asking } = batch;
-    const count = asking?.length ?? rows;
+    const { rows, queryRows } = batch;
+    const count = queryRows?.length ?? rows;
     for (const { gradient } of this.parameters) gradient.fill(0);
     let dx = this.readouts
       .map(({ layer }) => layer.backward(layer.rooms.dLogits, count))
