@@ -49,7 +49,6 @@ export function createKept(setting, { choose, keep }) {
 
   /** Rows that stay are left where they are, with the focus. */
   function draw(runs, shown, beside) {
-    node.hidden = runs.length === 0;
     for (const [run, row] of rows) {
       if (runs.includes(run)) continue;
       row.node.remove();

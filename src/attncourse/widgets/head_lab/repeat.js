@@ -100,6 +100,7 @@ export function createRepeat(setting, counts, seeds, { start, stop }) {
     ),
     tables,
   );
+  let isOpen = false; // from the first repetition on
   const all = counts.length * seeds;
   const node = element(
     "div",
@@ -124,9 +125,9 @@ export function createRepeat(setting, counts, seeds, { start, stop }) {
     button.textContent = isRepeating ? "Stop repeating" : `Repeat it: train ${all} models`;
     button.hidden = countOf(over) === all;
     press = isRepeating ? stop : start;
-    const count = repeated > 0 || isRepeating ? `${repeated} of ${all} models are trained.` : "";
-    status.textContent = problem || count;
-    found.hidden = runs.length === 0;
+    isOpen ||= isRepeating || button.hidden;
+    found.hidden = !isOpen;
+    status.textContent = problem || (isOpen ? `${repeated} of ${all} models are trained.` : "");
     for (const plot of plots) plot.draw(runs, shown);
     tables.replaceChildren(...sharingTable(runs, counts, setting));
   }

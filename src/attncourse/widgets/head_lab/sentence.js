@@ -61,7 +61,9 @@ export function createSlots(questions, readouts) {
       const longest = texts.reduce((a, b) => (b.length > a.length ? b : a));
       const isWrong = given !== null && given[i] !== right;
       node.classList.toggle("attn-wrong", isWrong);
-      writeAttribute(node, "data-room", `${what}: ${longest} ✗ ${texts[right]}`);
+      const [wrong, wanted] = [`${longest} ✗ ${texts[right]}`, `${texts[right]} (wanted)`];
+      const room = wrong.length > wanted.length ? wrong : wanted;
+      writeAttribute(node, "data-room", `${what}: ${room}`);
       write(answer, texts[given === null ? right : given[i]]);
       write(mark, given === null ? " (wanted)" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
     });

@@ -400,10 +400,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   function drawSharing() {
     const shown = run();
     const evaluation = shown?.evaluation ?? null;
-    const found = evaluation === null ? [] : saySharing(evaluation, setting);
+    const found = saySharing(evaluation, setting);
     sharing.hidden = found.length === 0;
     const one = shown?.numHeads === 1 && spread?.run === shown ? spread.heads?.[0] : null;
-    const verdict = one && createNote(sayOneHead(shown, one));
     sharing.replaceChildren(
       createHeading("What one word needs, and which heads look for it best"),
       ...found.map(({ text, whose, isShared }) => {
@@ -411,7 +410,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
         line.classList.toggle("attn-shared", isShared);
         return line;
       }),
-      ...(verdict ? [verdict] : []),
+      ...(task.withOtherValues ? [createNote(one ? sayOneHead(shown, one) : "")] : []),
     );
   }
 

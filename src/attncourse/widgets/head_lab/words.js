@@ -35,18 +35,22 @@ export function sayVerb({ numHeads, evaluation }) {
   return `${who} ${verb} learned the ${one}, not the ${other}.`;
 }
 
-/** Whether two things that one word needs are found by one head or by two, or not learned. */
+/**
+ * Whether two things that one word needs are found by one head or by two, or not learned; `evaluation`
+ * is null before there is one.
+ */
 export function saySharing(evaluation, { pairs }) {
-  const bests = bestHeads(evaluation.mass);
-  const known = pairs.filter((pair) => pair.every((name) => name in bests));
-  return known.map(([a, b]) => {
+  const bests = bestHeads(evaluation?.mass ?? {});
+  return pairs.map(([a, b]) => {
+    const [word] = a.includes(">") ? a.split(">") : ["each symbol"];
+    const text = `${word}: ${partOf(a)} and ${partOf(b)}`;
+    if (!(a in bests && b in bests)) return { text, whose: "–", isShared: false };
     const [one, other] = [bests[a].head + 1, bests[b].head + 1];
     const missed = [a, b].filter((name) => !hasLearned(evaluation, name)).map(partOf);
     const isShared = missed.length === 0 && one === other;
     const found = isShared ? `head ${one} for both` : `heads ${one} and ${other}`;
-    const whose = missed.length > 0 ? `${inWords(missed)} not learned` : found;
-    const [word] = a.includes(">") ? a.split(">") : ["each symbol"];
-    return { text: `${word}: ${partOf(a)} and ${partOf(b)}`, whose, isShared };
+    const missing = missed.length === 2 ? "neither learned" : `${missed[0]} not learned`;
+    return { text, whose: missed.length > 0 ? missing : found, isShared };
   });
 }
 

@@ -92,7 +92,7 @@ export function createCurves({
     const tag = element("span", {}, nameOf(run));
     tag.classList.toggle("attn-current", run === shown);
     tag.style.top = `${100 * top}%`;
-    tag.style.right = `${100 * Math.max(0, 1 - run.steps / steps)}%`;
+    tag.style.left = `${100 * Math.min(1, run.steps / steps)}%`;
     return tag;
   }
   return { node, draw };
@@ -105,6 +105,6 @@ function placed(labels) {
   let below = 1 + APART;
   const fromBelow = labels.sort((a, b) => b.depth - a.depth);
   const tops = fromBelow.map(({ depth }) => (below = Math.min(depth, below - APART)));
-  const down = Math.max(0, APART - Math.min(1, ...tops)); // the first name stays below the edge
+  const down = Math.max(0, APART / 2 - Math.min(1, ...tops)); // the first name stays below the edge
   return fromBelow.map((label, i) => ({ ...label, top: tops[i] + down }));
 }

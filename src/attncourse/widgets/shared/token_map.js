@@ -58,6 +58,7 @@ export function createTokenMap(tokens, plot, rows = tokens) {
     [...rows, ...columns].forEach((token, i) => {
       write(labels[i], token);
       writeAttribute(labels[i], "title", token);
+      labels[i].classList.toggle("attn-one-letter", [...token].length === 1);
     });
   }
   name(tokens, rows);
