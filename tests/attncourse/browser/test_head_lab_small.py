@@ -212,7 +212,9 @@ def test_each_number_of_heads_is_trained_once_and_the_run_before_stays_beside(la
 def test_the_controls_and_what_they_change_are_in_one_view_and_nothing_moves(lab, width, height):
     page = lab(quick(steps=10, sentence=SHORT), width=width)
     page.set_viewport_size({"width": width, "height": height})
-    before = page.locator(".attn-widget").bounding_box()["height"]
+    box = page.locator(".attn-widget").bounding_box()
+    before = box["height"]
+    assert box["width"] == min(width - 32, 1080)  # as a lab, wider than text
     train(page)
     press(page, "4")
     told(page, 4)

@@ -62,8 +62,11 @@ function createAsked() {
     const { words, partners } = sentence;
     verb = verbOf(sentence).verb;
     questions = questionsOf(sentence, concord);
+    const asked = words[verb];
+    const whom = `${asked[0].toUpperCase()}${asked.slice(1)} whom?`;
     for (const question of questions[verb]) {
-      question.what += ` ${words[partners[question.relation][verb]]}`;
+      const word = words[partners[question.relation][verb]];
+      question.what = `${question.what === "subject" ? `Who ${asked}?` : whom} ${word}`;
     }
     slots = createSlots(questions[verb], concord.readouts);
     ghosts = slots.nodes.map((slot) => {
@@ -92,21 +95,12 @@ function createAsked() {
       write(ghosts[i], `${headsInWords(before.numHeads)}: ${said} ${mark}`);
     });
   }
-
-  /** What is right, as nodes: the answers, and the words for which they are given. */
-  function sayRight() {
-    return questions[verb].flatMap(({ readout, right, what }, i) => [
-      i === 0 ? " " : ", ",
-      element("strong", {}, concord.readouts[readout][right]),
-      ` for its ${what}`,
-    ]);
-  }
-  return { node, show, draw, sayRight };
+  return { node, show, draw };
 }
 
 /** How often the verb's two questions are answered right, and how often they were before. */
 function createShares() {
-  const rows = ["about its subject", "about its object"].map((name) => {
+  const rows = ["its subject (who)", "its object (whom)"].map((name) => {
     const bar = createBar("attn-right");
     const node = element("div", { class: "attn-share" }, element("span", {}, name), ...bar.nodes);
     return { node, draw: bar.draw };
@@ -171,12 +165,18 @@ export function renderSmall({ model, el }, readState) {
   const root = createWidget(
     "head-lab",
     "How many heads does a verb need?",
-    about,
-    createControls(training.heads, training.main),
-    training.bar,
-    element("div", { class: "attn-look" }, key, arcs.node, asked.node),
-    shares.node,
-    element("div", { class: "attn-verdict" }, live, why),
+    element(
+      "div",
+      { class: "attn-look attn-wide" },
+      about,
+      createControls(training.heads, training.main),
+      training.bar,
+      key,
+      arcs.node,
+      asked.node,
+      shares.node,
+      element("div", { class: "attn-verdict" }, live, why),
+    ),
     more.node,
   );
   root.classList.add("attn-small");
@@ -284,9 +284,7 @@ export function renderSmall({ model, el }, readState) {
       about.replaceChildren(
         "In a made-up language each noun has a class: ba, ki, lu or mo. ",
         verb,
-        " must name two:",
-        ...asked.sayRight(),
-        ". Arcs show where its heads look.",
+        " must name two. Arcs: where its heads look.",
       );
     }
     training.draw(state);
