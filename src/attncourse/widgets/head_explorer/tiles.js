@@ -1,5 +1,6 @@
 // HeadExplorer's overview: a small map a head.
 
+import { divisors } from "../shared/attention.js";
 import { useHeadColor } from "../shared/color.js";
 import { element, write, writeAttribute } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
@@ -28,9 +29,13 @@ export function createTiles({ choose }) {
     const all = ["All heads", departs].filter(Boolean).join(", ");
     writeAttribute(toolbar.node, "aria-label", `${all}; arrow keys move, Enter enlarges`);
     const count = maps.length;
-    const columns = Math.min(8, Math.ceil(Math.sqrt(count)));
-    // A square beside the large map; elsewhere lines, which take much the same room for few and many.
-    toolbar.node.style.setProperty("--columns", count <= 8 ? 4 : 8);
+    // Full lines beside the large map, nearly a square; elsewhere lines, which take much the same room
+    // for few and many.
+    const columns = Math.min(
+      8,
+      divisors(count).find((divisor) => divisor ** 2 >= count),
+    );
+    toolbar.node.style.setProperty("--columns", count <= 8 ? 2 : 4);
     toolbar.node.style.setProperty("--columns-beside", columns);
     toolbar.node.style.setProperty("--columns-alone", Math.min(8, count));
     // Where both don't fit one line the number has its own in every tile, so that no tile moves.

@@ -107,7 +107,7 @@ function render({ model, el }) {
   const [caveat, weights] = [element("strong"), element("span")];
   const [origin, note, live] = [createNote(caveat, weights), createNote(), createLive()];
   origin.classList.add("attn-origin");
-  for (const node of [note, places.row]) node.classList.add("attn-last");
+  note.classList.add("attn-last");
   origin.classList.toggle(
     "attn-trained",
     state.sources.some(({ causal }) => causal !== null),
@@ -127,11 +127,12 @@ function render({ model, el }) {
     element("div", { class: "attn-overview" }, tiles.node),
     element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
     places.beside,
+    places.row,
   );
   const root = createWidget(
     "head-explorer",
     "What each head looks at",
-    createPanes([tabs.node, own.node, choices.node, origin, note, places.row], [panels]),
+    createPanes([tabs.node, own.node, choices.node, origin, note], [panels]),
     places.table,
   );
   let [stage, words] = [null, null];
