@@ -144,3 +144,15 @@ def test_the_curve_is_the_product_at_each_distance(show, rotary):
     torch.testing.assert_close(torch.tensor(drawn, dtype=torch.float64), zero - scale * expected)
     dot = page.locator(".attn-products-dot").get_attribute("d")
     assert float(re.findall(r"[\d.]+", dot)[1]) == drawn[LAST + 5 - 30]
+
+
+@pytest.mark.parametrize("width", [360, 722])
+def test_few_clocks_are_large_and_the_width_moves_nothing(show, width):
+    page = show(ClockHands(5, 2, d=4), width=width)
+    clocks, curve = page.locator(".attn-clocks"), page.locator(".attn-products")
+    size, place = clocks.locator("svg").first.bounding_box()["width"], curve.bounding_box()
+    assert 2 * size > clocks.bounding_box()["width"] / 2
+    for _ in WIDTHS[1:]:
+        page.get_by_role("slider", name="Width d").press("ArrowRight")
+        assert curve.bounding_box() == place
+    assert clocks.locator("svg").first.bounding_box()["width"] < size

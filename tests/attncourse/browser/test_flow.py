@@ -371,11 +371,12 @@ def test_it_plays_to_the_end_pauses_and_starts_anew(show):
     assert page.evaluate(animation) == "none"
 
 
-@pytest.mark.parametrize("matrix", ["x", "weights"])
-def test_arcs_show_what_the_steps_come_to(show, matrix):
+@pytest.mark.parametrize(("matrix", "width"), [("x", 1000), ("weights", 1000), ("weights", 360)])
+def test_arcs_show_what_the_steps_come_to(show, matrix, width):
     widget = random_flow(T=3, num_heads=2)
     widget.matrix, widget.place = matrix, [1, 0, 0]
-    page = show(widget)
+    page = show(widget, width=width)
+    page.locator(".attn-arcs-drawing").wait_for()
     page.locator(".attn-arc").first.wait_for(state="attached")
     row = expected(widget)["weights"][1]  # token 1, both heads
     torch.testing.assert_close(arcs(page), row[row >= 0.01], atol=1e-5, rtol=0)

@@ -213,9 +213,7 @@ function render({ model, el }) {
       "Positions as hands of clocks",
       createControls(position.node, other.node, steps.node, width.node),
       note,
-      row,
-      live,
-      products.node,
+      element("div", { class: "attn-turned" }, row, live, products.node),
     ),
   );
   return redrawOn(model, ["position", "other", "d", "rotary"], draw);

@@ -132,13 +132,9 @@ function render({ model, el }) {
         createNote(`Queries and keys: ${model.get("origin")}.`),
         presets.node,
         createControls(meant.node, undo.node, moved),
+        verdict.node,
       ],
-      [
-        createPanels(
-          element("div", {}, painting.node, legend),
-          element("div", { class: "attn-judged" }, verdict.node, row.node),
-        ),
-      ],
+      [createPanels(element("div", {}, painting.node, legend), row.node)],
     ),
     table.node,
   );
