@@ -176,9 +176,10 @@ def test_a_chosen_head_is_enlarged_and_its_scores_stand_beside_their_baselines(s
         ["best offset", f"{means[1]} ± .02 at −1", bases[1]],
         ["entropy", f"{means[2]} ± .02", bases[2]],
     ]
-    note = page.locator(".attn-scores + .attn-note").inner_text()
+    table, note = page.locator(".attn-scores"), page.locator(".attn-scores + .attn-note")
     for baseline in ("token (40 rows), evenly", "offset (40 rows), always at offset -3"):
-        assert baseline in note
+        assert baseline in note.inner_text()
+    assert note.bounding_box()["y"] == table.bounding_box()["y"]  # beside it: less to scroll
     live = page.locator("[aria-live]").first.inner_text()
     assert live == f"Previous token, layer 2, head 3: {means[0]} ± .02 (baseline {bases[0]})"
 

@@ -23,7 +23,12 @@ export function createScores(state, names) {
   const table = element("div");
   const scroll = element("div", { class: "attn-scroll attn-scores" }, table);
   reachWhileScrolling(scroll, "Scores of the chosen heads");
-  const node = element("div", {}, scroll, createNote(sayBaselines(state.patterns)));
+  const node = element(
+    "div",
+    { class: "attn-scored" },
+    scroll,
+    createNote(sayBaselines(state.patterns)),
+  );
 
   function draw(heads) {
     const places = state.patterns.map((_, i) => heads.map((head) => scoreOf(state, i, head)));
