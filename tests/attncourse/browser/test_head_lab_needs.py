@@ -399,9 +399,13 @@ def test_a_model_stays_beside_another_one(lab, width):
     page.locator(".attn-grid").nth(1).get_by_role("button").first.click()
     expect(headings.first).to_contain_text("1 head, seed 0")
     expect(headings.nth(1)).to_contain_text("2 heads, seed 0")
-    is_beside(page, "2 heads, seed 0").uncheck()
+    pressed = is_beside(page, "2 heads, seed 0")
+    pressed.focus()
+    top = pressed.bounding_box()["y"]
+    pressed.press("Space")
     assert page.locator(".attn-grid").count() == 1
     assert "seed" not in headings.first.inner_text()
+    assert pressed.bounding_box()["y"] == pytest.approx(top, abs=1)
 
 
 def test_a_model_beside_stays_awake(lab):

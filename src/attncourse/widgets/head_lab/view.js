@@ -362,9 +362,15 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told.join("")}${barred}`;
   }
 
-  /** The other model's heads, and which model is which. */
+  /** The other model's heads, and which model is which. What a reader has pressed stays where it is. */
   function drawBeside() {
-    const other = runBeside();
+    const pressed = kept.node.querySelector(":focus");
+    const top = pressed?.getBoundingClientRect().top;
+    showBeside(runBeside());
+    if (pressed) window.scrollBy(0, pressed.getBoundingClientRect().top - top);
+  }
+
+  function showBeside(other) {
     if (answerBeside?.run !== other) answerBeside = null;
     ofShown.hidden = other === null;
     first.classList.toggle("attn-two", other !== null);
