@@ -86,9 +86,13 @@ def test_a_source_is_named_after_its_repository():
 
 
 @by_name
-def test_the_page_of_the_book_shows_it(exhibit):
-    heading = rf"\({exhibit.anchor}\)=\n### .+\n\n```.*\n.*\n\n"
-    assert re.search(heading + re.escape(f'museum.named("{exhibit.name}")'), PAGE), exhibit.anchor
+def test_the_page_of_the_book_shows_it_with_its_first_symptom(exhibit):
+    before, shown = PAGE.split(f"\n({exhibit.anchor})=\n### ")  # once
+    group = re.findall("^## (.+)$", before, re.M)[-1]
+    assert group == symptoms(exhibit)[0].group
+    shown = re.split("^##", shown, maxsplit=1, flags=re.M)[0]
+    parts = exhibit.anchor.replace("-", "_"), "\n  figure:\n", f'museum.named("{exhibit.name}")'
+    assert [shown.find(part) for part in parts] == sorted({*map(shown.index, parts)})
     assert f'\n    "{exhibit.killed_by}": ' in PAGE, f"QUESTIONS lack {exhibit.killed_by!r}"
 
 
@@ -170,6 +174,7 @@ def answer(module, *tokens, **options):
 def test_each_exhibit_shows_something_and_each_symptom_leads_somewhere():
     shown = [symptoms(exhibit) for exhibit in EXHIBITS]
     assert all(shown) and set().union(*shown) == set(SYMPTOMS)
+    assert {first.group for first, *_ in shown} == {symptom.group for symptom in SYMPTOMS}
 
 
 def test_the_right_attention_shows_nothing():

@@ -1,5 +1,8 @@
 """The museum is a wall of cards; one exhibit at a time is open, and every link to one opens it."""
 
+from base64 import b64decode
+from struct import unpack_from
+
 import pytest
 from tools.browsing import open_page
 
@@ -38,16 +41,29 @@ def test_every_exhibit_has_a_card_and_one_is_open_at_a_time(browser, address):
         assert opened(page) == []
         page.locator(f'.course-wall a[href="#{second}"]').press("Enter")  # the address is the same
         assert opened(page) == [second]
-        page.locator("details", has=page.locator(f'a[href="#{first}"]')).first.click()
-        page.locator(f'li a[href="#{first}"]').first.click()  # of the symptoms
+        page.locator(f'article p a[href="#{first}"]').first.click()  # of another symptom
         page.wait_for_function(f"location.hash === '#{first}'")
         assert opened(page) == [first] and problems == []
+
+
+def test_a_card_shows_maps_alone_and_says_what_they_show(browser, address):
+    with open_page(browser, address) as (page, _):
+        cards = page.locator(".course-wall svg").evaluate_all(
+            "all => all.map(svg => [svg.ariaLabel, "
+            "[...svg.querySelectorAll('image')].map(map => map.href.baseVal.split(',')[1])])"
+        )
+    assert len(cards) == len(museum.EXHIBITS) and all(words for words, _ in cards)
+    for _, maps in cards:
+        sides = [unpack_from(">II", b64decode(picture), 16) for picture in maps]  # of a PNG
+        assert sides and max(map(max, sides)) <= 8  # one picture element per cell, no color bar
+    alone = [words for words, maps in cards if len(maps) == 1]
+    assert len(alone) == 1  # where the broken one is an error
 
 
 def test_without_a_script_and_on_paper_all_exhibits_stand_open(browser, address):
     page = browser.new_page(java_script_enabled=False)
     page.goto(address)
-    assert page.locator(".course-wall").count() == 0
+    assert page.locator(".course-wall a >> visible=true").count() == len(museum.EXHIBITS)
     assert page.locator(f"{EXHIBITS} >> visible=true").count() == len(museum.EXHIBITS)
     page.close()
     with open_page(browser, address) as (page, _):

@@ -169,7 +169,7 @@ AUDIT = r"""(scheme) => {
       problems.push(`image without meaningful alt text: ${image.src}`);
     if (image.checkVisibility() && !image.naturalWidth) problems.push(`no image: ${image.src}`);
   }
-  for (const image of all("article img:not(.course-wall img)"))
+  for (const image of all("article img"))
     if (!image.closest("figure")?.querySelector("figcaption")?.checkVisibility())
       problems.push(`figure without caption: ${image.src}`);
   for (const figure of all("article figure:has(img)")) {

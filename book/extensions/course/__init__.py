@@ -11,6 +11,7 @@ MODULES = (
     "widgets",  # code, ids and saved states of the interactive figures
     "exercises",  # boxes, stars and minutes; the switch between Reading and Coding
     "predictions",  # answers under covers, and what a reader has done
+    "museum",  # walls of cards, made of its figures
     "figures",  # captions, dark copies, copies for phones
     "formulas",  # MathML and its font
     "counts",  # numbers: of figures, of what was measured, of minutes

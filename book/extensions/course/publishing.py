@@ -17,7 +17,7 @@ import pydata_sphinx_theme
 from docutils import nodes
 
 from course.formulas import cut
-from course.pages import load_where, when_written
+from course.pages import when_written
 
 WIDTH = re.compile(r'<meta name="viewport"[^>]*>\s*')
 DESCRIPTION = '<meta name="description" content="{words}">\n'
@@ -144,5 +144,4 @@ def setup(app):
     app.connect("html-page-context", write_head)
     app.connect("html-page-context", name_start_page, priority=600)  # after the theme
     app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
-    load_where(app, ('id="exhibit-',), "museum.js")  # in the head: nothing moves when walls stand
     when_written(app, cut_icons, mend)

@@ -95,7 +95,7 @@ class Exhibit:
         return "\n\n".join(dedent(inspect.getsource(function)).strip() for function in functions)
 
     def _repr_markdown_(self) -> str:
-        """Return the exhibit's label: its story, how one would notice, and the code, folded."""
+        """Return the exhibit's label: the broken code, its story, and how one would notice."""
         seen = (
             f"[{self.thread.title}]({self.thread.address}): {self.thread.says}"
             if self.thread
@@ -103,13 +103,12 @@ class Exhibit:
         )
         return "\n\n".join(
             (
+                f"```python\n{self.source}\n```",
                 self.story,
                 f"**Cause.** {self.cause}",
                 f"**How to notice.** {self.notice}",
                 f"**Caught by** the question “{self.killed_by}”.",
                 f"**Seen in public.** {seen}",
-                f"<details>\n<summary>The broken code</summary>\n\n```python\n{self.source}\n```\n",
-                "</details>",
             )
         )
 

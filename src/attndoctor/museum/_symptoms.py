@@ -1,6 +1,7 @@
 """The symptoms of bugs, measured on the exhibits.
 
-Each exhibit is built beside the right attention, with the same parameters, and both are run.
+Each exhibit is built beside the right attention, with the same parameters, and both are run. The
+text beside this file groups symptoms as a visitor would complain of them, the most telling first.
 """
 
 from collections.abc import Callable
@@ -54,11 +55,13 @@ class Symptom:
     """Something that one notices, and how it is measured.
 
     Attributes:
+        group: what is seen, of one or several symptoms. An exhibit hangs with its first one.
         name: as one would complain of it.
         measured: what it means for an exhibit to show it.
         shows: measures it.
     """
 
+    group: str
     name: str
     measured: str
     shows: Callable[[Specimen], bool]
@@ -229,7 +232,9 @@ _SHOWS: dict[str, Callable[[Specimen], bool]] = {
     "Maps change in training": _shows_other_maps_in_training,
 }
 SYMPTOMS = tuple(
-    Symptom(name, measured, _SHOWS[name]) for name, measured in read_texts(__file__).items()
+    Symptom(group, name, measured, _SHOWS[name])
+    for group, text in read_texts(__file__).items()
+    for name, measured in (line[2:].split(": ", 1) for line in text.splitlines())
 )
 
 
