@@ -10,8 +10,9 @@
   arguments of the functions below; without them, the answers below are values: numbers, a choice.
 * A line that is indented by four spaces is a wrong answer: a Python expression of the arguments and
   of what `norms.py` has defined so far. It goes on in lines that are indented further. A function
-  that needs several statements is written whole, `def` and all. Of numbers in rows,
-  `whole(numbers)` are a mistake only where all rows are theirs.
+  that needs several statements is written whole, `def` and all. A line of values may hold several,
+  with commas between. Of numbers in rows, `whole(numbers)` are a mistake only where all rows are
+  theirs.
 * The text below is the hint for each of the answers above it. A blank line ends it.
 * The name of a function, or that in `name = answer`, is the mistake's. Checks that choose a hint by
   themselves ask for it.
@@ -105,9 +106,10 @@ def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...
     mistakes = []
     for codes, hint in texts:
         for line, code in codes.items():
-            name, answer = _evaluate(code, arguments, names, path, line)
-            whole = isinstance(answer, Whole)
-            mistakes.append(Mistake(answer.answer if whole else answer, hint, whole, name))
+            name, found = _evaluate(code, arguments, names, path, line)
+            for answer in found if isinstance(found, tuple) else (found,):
+                whole = isinstance(answer, Whole)
+                mistakes.append(Mistake(answer.answer if whole else answer, hint, whole, name))
     return tuple(mistakes)
 
 
