@@ -54,9 +54,9 @@ def _online(
 
 
 class _Watch(TorchFunctionMode):
-    """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis.
+    """Notes the longest axis of which a softmax, exponentials or a largest number are taken.
 
-    Also how many of them are taken before values, which are so wide, are touched.
+    Also how many of them are taken before the values, `width` wide, are touched.
     """
 
     KINDS = (
