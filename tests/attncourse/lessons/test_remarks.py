@@ -254,6 +254,15 @@ def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
     assert "were" not in checked.message
 
 
+def test_a_mistake_that_raises_is_known_by_what_it_says():
+    mistakes, cases = [Mistake(lambda x: x @ x, "own hint")], [(torch.ones(2, 3),)]
+    for answer, is_known in ((lambda x: x @ x + 1, True), (lambda x: x @ torch.ones(7, 2), False)):
+        checked = check_function(
+            answer, torch.clone, cases, mistakes, output_names=["it"], praise=""
+        )
+        assert (checked.message == "own hint") == is_known
+
+
 def test_a_mistake_is_known_by_its_numbers_however_it_guards_against_a_division_by_0():
     mistakes = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
     cases = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
