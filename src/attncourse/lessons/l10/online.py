@@ -26,6 +26,7 @@ def _online(
     higher: Callable[[Tensor, Tensor], Tensor] = torch.maximum,  # of the old and the block's own
     safe: bool = True,
     divide: bool = True,
+    add_up: Callable[[Tensor], Tensor] = lambda new: new.sum(-1, keepdim=True),
     at_once: bool = False,  # divide in each block
     keep: bool = True,  # the largest score, from block to block
     whole_blocks: bool = False,  # a shorter one at the end is left out
@@ -43,7 +44,7 @@ def _online(
             new_top = higher(top, largest(part))
             measure = new_top.nan_to_num(neginf=0.0) if safe else new_top
             factor, new = (top - measure).exp(), (part - measure).exp()
-            total = old_sum(factor) * total + new.sum(-1, keepdim=True)
+            total = old_sum(factor) * total + add_up(new)
             mix = (old_mix(factor) * mix + new @ own) / (total if at_once else 1)
             top = new_top if keep else top
         if at_once or not divide:
