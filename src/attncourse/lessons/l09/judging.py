@@ -99,7 +99,7 @@ WRONG_REACH = {
     "b": "b lies furthest out upward: ask with (0, 1).",
     "c": "c lies furthest out to the left: ask with (-1, 0).",
     "d": "d lies between the others. Wherever a query points, another key lies further out.",
-    "e": "e lies just inside the line from b to c. Whatever the query, b or c does better.",
+    "e": "e lies just inside the line from b to c. Whatever is asked, b or c has a larger one.",
     "f": "f is short, but it lies furthest out in a direction of its own: ask with (0.3, -1).",
 }
 
