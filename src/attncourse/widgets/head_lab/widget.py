@@ -21,7 +21,7 @@ OURS = json.loads((Path(__file__).parent / "sharing.json").read_text(encoding="u
 COUNTS = [1, 2, 4, 8, 16]
 SMALL_COUNTS = [1, 2, 4]
 SUMMARY = (
-    "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; it shows its loss, "
+    "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
     "which answers it gets right, and where each head looks."
 )
 SMALL_SUMMARY = (
