@@ -1,7 +1,7 @@
 """Other arguments for which a wrong function's results would be right."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -34,6 +34,16 @@ def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Cas
                 and type(other) is type(argument)
             ):
                 taken += [(named[j], j, lambda other: other)]
+                swap = {i: j, j: i}
+
+                def swapped(case: Case, swap: Mapping[int, int] = swap) -> Case:
+                    return [case[swap.get(place, place)] for place in range(len(case))]
+
+                if i < j:
+                    yield (
+                        f"All would be right if {named[i]} and {named[j]} changed places.",
+                        swapped,
+                    )
         for words, source, change in taken:
 
             def changed(case: Case, i: int = i, j: int = source, by: Callable = change) -> Case:

@@ -257,9 +257,10 @@ def check_function(
     for same in (agree, _agree_but_for_a_guard):
         for mistake in mistakes:
             wrong = partial(call, as_function(mistake.answer))
-            if all(same(g, wrong(c), tolerance) for c, g, _ in outcomes) and any(
-                agree(g, wrong(c), tolerance) for c, g, _ in wrong_ones
-            ):
+            if all(
+                g.complaint == (w := wrong(c)).complaint and same(g, w, tolerance)
+                for c, g, _ in outcomes
+            ) and any(agree(g, wrong(c), tolerance) for c, g, _ in wrong_ones):
                 return not_yet(mistake.hint)
     case, first, _ = wrong_ones[0]
     came = [as_tensor(part) for _, g, _ in wrong_ones for part in as_outputs(g.outputs)]

@@ -10,13 +10,15 @@
   arguments of the functions below; without them, the answers below are values: numbers, a choice.
 * A line that is indented by four spaces is a wrong answer: a Python expression of the arguments and
   of what `norms.py` has defined so far. It goes on in lines that are indented further. A function
-  that needs several statements is written whole, `def` and all. Of numbers in rows,
-  `whole(numbers)` are a mistake only where all rows are theirs.
+  that needs several statements is written whole, `def` and all. A line may hold several answers,
+  with commas between. Of numbers in rows, `whole(numbers)` are a mistake only where all rows are
+  theirs.
 * The text below is the hint for each of the answers above it. A blank line ends it.
 * The name of a function, or that in `name = answer`, is the mistake's. Checks that choose a hint by
   themselves ask for it.
 """
 
+import ast
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -105,9 +107,9 @@ def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...
     mistakes = []
     for codes, hint in texts:
         for line, code in codes.items():
-            name, answer = _evaluate(code, arguments, names, path, line)
-            whole = isinstance(answer, Whole)
-            mistakes.append(Mistake(answer.answer if whole else answer, hint, whole, name))
+            for name, answer in _evaluate(code, arguments, names, path, line):
+                whole = isinstance(answer, Whole)
+                mistakes.append(Mistake(answer.answer if whole else answer, hint, whole, name))
     return tuple(mistakes)
 
 
@@ -170,18 +172,26 @@ def _codes_and_hint(lines: list[str], path: Path, start: int) -> tuple[dict[int,
 
 def _evaluate(
     code: str, arguments: str | None, names: dict[str, Any], path: Path, line: int
-) -> tuple[str, Any]:
-    """Return the name of an answer, or "", and the function or value that its code makes."""
+) -> list[tuple[str, Any]]:
+    """Return the name, or "", and the function or value of each answer that its code makes."""
     code, above = dedent(code), "\n" * (line - 2)  # as many lines as in the file, for tracebacks
     try:
         if code.startswith("def "):
             made: dict[str, Any] = {}
             exec(compile(f"{above}\n{code}", path, "exec"), names, made)
-            return made.popitem()
+            return [made.popitem()]
         named = NAME.match(code)
         name, expression = ("", code) if named is None else (named["name"], code[named.end() :])
-        function = "" if arguments is None else f"lambda {arguments}: "
-        return name, eval(compile(f"{above}{function}(\n{expression}\n)", path, "eval"), names)
+        several = ast.parse(f"{above}_(\n{expression}\n)", path, "eval").body
+        assert isinstance(several, ast.Call)
+        found = []
+        for answer in map(ast.Expression, several.args):
+            if arguments is not None:
+                function = ast.parse(f"lambda {arguments}: 0", mode="eval").body
+                assert isinstance(function, ast.Lambda)
+                function.body, answer.body = answer.body, function
+            found.append((name, eval(compile(answer, path, "eval"), names)))
+        return found
     except (Exception, SystemExit) as error:
         wanted = "a value" if arguments is None else f"an expression of {arguments}"
         told = f"{code!r}, which raises {type(error).__name__}: {error}"

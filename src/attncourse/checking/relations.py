@@ -91,7 +91,7 @@ def _changed(pairs: Sequence[Pair], tolerance: float) -> str:
 
 def _scaled(pairs: Sequence[Pair], tolerance: float) -> str:
     ours, right = pairs[0]
-    if not any(came.any() for came, _ in pairs):
+    if ours.numel() and not any(came.any() for came, _ in pairs):
         return "All its numbers are 0."
     size = right.square().sum()
     factor = ((ours * right).sum() / size).item() if size and ours.shape == right.shape else 0.0

@@ -28,7 +28,7 @@ You halved it.
     first = [TWO, 1]
 The first is wrong.
 
-    whole([1, TWO])
+    whole([1, TWO]), [1, 1]
 They are swapped.
 """
 
@@ -56,6 +56,7 @@ def test_answers_without_arguments_are_values(read):
     assert read("numbers", TEXT) == (
         Mistake([2, 1], "The first is wrong.", name="first"),
         Mistake([1, 2], "They are swapped.", whole=True),
+        Mistake([1, 1], "They are swapped."),
     )
 
 

@@ -154,7 +154,7 @@ def with_slice(x, index, value):
         (lambda x: x[0, 0], "axes in front"),
         (lambda x: torch.cat([x, x], 1), "2 times too long"),
         (lambda x: x.sum(1, keepdim=True), "of length 1"),
-        (lambda x: x[:, :0], "are 0"),
+        (lambda x: x[:, :0], ""),
         (lambda x: -x, "the other sign"),
         (lambda x: x / math.log(2), "ln 2"),
         (lambda x: x.exp(), "a power of e"),
@@ -213,6 +213,7 @@ def blind(x):
     ("answer", "words"),
     [
         (lambda q, k, n: q @ q.T * n, "`k` were `q`"),
+        (lambda q, k, n: k @ q.T * n, "`q` and `k` changed places"),
         (lambda q, k, n: q @ k * n, "`k` were transposed"),
         (lambda q, k, n: q @ k.T * (n + 1), "`n` were one larger"),
         (lambda q, k, n: n * q.sum(1, keepdim=True).expand(3, 3), "`k` were all 1"),
@@ -251,6 +252,15 @@ def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
         lambda x: 0 * x[0], lambda x: x.max(), cases, output_names=["it"], praise=""
     )
     assert "were" not in checked.message
+
+
+def test_a_mistake_that_raises_is_known_by_what_it_says():
+    mistakes, cases = [Mistake(lambda x: x @ x, "own hint")], [(torch.ones(2, 3),)]
+    for answer, is_known in ((lambda x: x @ x + 1, True), (lambda x: x @ torch.ones(7, 2), False)):
+        checked = check_function(
+            answer, torch.clone, cases, mistakes, output_names=["it"], praise=""
+        )
+        assert (checked.message == "own hint") == is_known
 
 
 def test_a_mistake_is_known_by_its_numbers_however_it_guards_against_a_division_by_0():

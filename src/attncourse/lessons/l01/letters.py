@@ -72,7 +72,7 @@ def _came_out(codec: Codec) -> tuple[list[Any], str | None]:
 
 
 def _is_the_same(found: list[Any], mistaken: list[Any], wanted: list[Any]) -> bool:
-    """Return whether a mistake explains what came out; of wrong ids, whatever is made of them."""
+    """Return whether a mistake explains what came out; if ids are wrong, only they must agree."""
     ids, mistaken_ids, wanted_ids = (
         [ids for ids, _ in results[: len(found)]] for results in (found, mistaken, wanted)
     )

@@ -41,7 +41,7 @@ def _cycles(T: int) -> list[Tensor]:
 
 
 MISTAKES = read_mistakes("is_equivariant", globals())
-NOTICED = read_mistakes("noticed", globals())  # otherwise than by what they answer
+NOTICED = read_mistakes("noticed", globals())  # by more than their answers
 
 
 def _attention_layer(d: int, *, causal: bool = False) -> Layer:

@@ -34,7 +34,7 @@ def identity_at_start(answer: object) -> CheckResult:
         return not_a_function(answer)
     generator = torch.Generator().manual_seed(0)
     block = TransformerBlock(12, 3, dtype=torch.float64)
-    with torch.no_grad():  # also the biases are random: they may not be 0 when a reader comes
+    with torch.no_grad():  # biases are random, too: in a trained block they aren't 0
         for parameter in block.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
     x = torch.randn(2, 5, 12, generator=generator, dtype=torch.float64)

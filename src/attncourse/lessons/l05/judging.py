@@ -12,8 +12,8 @@ VARIANTS = {  # name -> (whether it has a skip, where its norm sits)
     "post-norm": (True, "post"), "pre-norm": (True, "pre"),
 }  # fmt: skip
 DEPTHS = (2, 6, 12, 24, 48)
-# The depth up to which the cosines of two stacks that differ in the skip alone can be told apart,
-# by where their norms sit; deeper, both are 1, or nearly.
+# Two stacks differ in the skip alone. Up to this depth their cosines can be told apart, by where
+# the norms sit; deeper, both are 1, or nearly.
 DEEPEST = {None: 12, "post": 6}
 COSINE, SIZE = "cosine between tokens", "root mean square of the output"
 FIRST, LAST = "gradient norm, first block", "gradient norm, last matrix"
@@ -27,7 +27,7 @@ _HAS_NORM, _PLACE, _FINAL = "whether there is a norm", "where the norms sit", "t
 
 
 def _differences(one: str, other: str) -> list[str]:
-    """Return what the stacks of two variants differ in."""
+    """Return in what the stacks of two variants differ."""
     (skip, norm), (other_skip, other_norm) = VARIANTS[one], VARIANTS[other]
     differ = {
         "the skip": skip != other_skip,

@@ -30,7 +30,7 @@ def _table(of_parameters: Count = parameters, of_work: Count = multiplications) 
 
 COSTS = _table()
 LABELS = {"Parameters": list(HEADS), "Multiplications of one query": list(HEADS)}
-# Who errs does so in all three layers alike: so each mistake is known by its row of three numbers.
+# A reader errs in all three layers alike, so each mistake is known by its row of three numbers.
 
 
 @exercise(page=Numbers(right=COSTS, labels=LABELS, rows_apart=True))

@@ -51,6 +51,8 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
         return None
     if weights[:, ELSEWHERE].max() < 0.05:
         return one_head.hints["never_away"]
+    if weights[:, ELSEWHERE].min() > 0.95:
+        return one_head.hints["always_away"]
     changes = grid[1, 0, 0] - grid[0, 0, 0], grid[0, 1, 1] - grid[0, 0, 1]  # by a 1 for a 0
     signs = tuple(int(change.sign()) for change in changes)
     if 0 in signs:
@@ -62,7 +64,7 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     usual = {(1, 1): "ones", (-1, -1): "zeros", (-1, 1): "turned"}
     if signs in usual:
         return one_head.hints[usual[signs]]
-    if table.max() - table.min() < 2:
+    if table.max() - table.min() < 3:
         return one_head.hints["weak"]
     first = wrong[0]
     told = ", ".join(f"{weight:.2f}" for weight in weights[CONTENTS.index(first)].tolist())

@@ -16,15 +16,6 @@ CAUSES = {
 }
 RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
 
-WRONG = {
-    "loop": "The loop: 16 tokens are little work. What is there eight times that the other way "
-    "has once?",
-    "fused": "The fused kernel multiplies as often. What does it never write down?",
-    "shared": "Shared keys: 16 query heads meet 8,192 keys each, in both cases. How many different "
-    "keys lie in memory?",
-    "late": "Late tokens: how many keys does token 1,024 meet, and how many does token 16?",
-}
-
 
 @exercise(page=Choice(CAUSES, each=FOUND))
 def explained(answer: object) -> CheckResult:
@@ -33,4 +24,4 @@ def explained(answer: object) -> CheckResult:
         "Calls, traffic, reading and work: before you make something faster, ask which of the "
         "four it is short of."
     )
-    return check_choices(answer, RIGHT, explained, wrong=WRONG, praise=praise)
+    return check_choices(answer, RIGHT, explained, praise=praise)

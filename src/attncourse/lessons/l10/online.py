@@ -23,9 +23,11 @@ def _online(
     old_mix: Callable[[Tensor], Tensor] = lambda factor: factor,
     largest: Callable[[Tensor], Tensor] = lambda part: part.amax(-1, keepdim=True),
     start: float = -math.inf,
-    follow: bool = True,  # the largest score beyond the first block
+    higher: Callable[[Tensor, Tensor], Tensor] = torch.maximum,  # of the old and the block's own
     safe: bool = True,
     divide: bool = True,
+    add_up: Callable[[Tensor], Tensor] = lambda new: new.sum(-1, keepdim=True),
+    at_once: bool = False,  # divide in each block
     keep: bool = True,  # the largest score, from block to block
     whole_blocks: bool = False,  # a shorter one at the end is left out
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
@@ -39,15 +41,13 @@ def _online(
         for number, (part, own) in enumerate(blocks):
             if whole_blocks and number and part.shape[1] < block:
                 continue
-            new_top = top
-            if follow or not number:
-                new_top = torch.maximum(top, largest(part))
+            new_top = higher(top, largest(part))
             measure = new_top.nan_to_num(neginf=0.0) if safe else new_top
             factor, new = (top - measure).exp(), (part - measure).exp()
-            total = old_sum(factor) * total + new.sum(-1, keepdim=True)
-            mix = old_mix(factor) * mix + new @ own
+            total = old_sum(factor) * total + add_up(new)
+            mix = (old_mix(factor) * mix + new @ own) / (total if at_once else 1)
             top = new_top if keep else top
-        if not divide:
+        if at_once or not divide:
             return mix
         return mix / (total.masked_fill(total == 0, 1.0) if safe else total)
 
@@ -55,9 +55,9 @@ def _online(
 
 
 class _Watch(TorchFunctionMode):
-    """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis.
+    """Notes the longest axis of which a softmax, exponentials or a largest number are taken.
 
-    Also how many of them are taken before values, which are so wide, are touched.
+    Also how many of them are taken before the values, `width` wide, are touched.
     """
 
     KINDS = (

@@ -36,7 +36,6 @@ def next_row(
     look: Look = _attend,
     join: Callable[[Tensor, Tensor], Tensor] = _behind,
     keep: bool = True,
-    values_of: int = 2,  # which matrix makes them: W_v
 ) -> Step:
     """Make what the reader is to write, possibly with a mistake."""
 
@@ -44,7 +43,7 @@ def next_row(
         x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, keys: Tensor, values: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         all_keys = join(keys, x @ W_k)
-        all_values = join(values, x @ (W_q, W_k, W_v)[values_of])
+        all_values = join(values, x @ W_v)
         output = look(x @ W_q, all_keys, all_values)
         return (output, all_keys, all_values) if keep else (output, keys, values)
 

@@ -24,15 +24,8 @@ def _said(**changes: str) -> dict[str, str]:
 @exercise(page=Choice(KINDS, each=SENTENCES))
 def what_can_be_checked(answer: object) -> CheckResult:
     """Check which of five sentences is true, false or can't be checked: {"A": "true", ...}."""
-    wrong = {
-        "A": "A: 12 layers of 12 heads, and the weights are public.",
-        "B": "B: 64 query heads, but how many heads of keys and values?",
-        "C": "C: what would you check it on?",
-        "D": "D: what would you check it on?",
-        "E": "E: 12,288 numbers and 96 heads: its paper says so.",
-    }
     praise = (
         "A sentence about a model is worth its source: weights, a paper, a configuration. Where "
         "there is none, the honest words are: we don't know."
     )
-    return check_choices(answer, RIGHT, what_can_be_checked, wrong=wrong, praise=praise)
+    return check_choices(answer, RIGHT, what_can_be_checked, praise=praise)

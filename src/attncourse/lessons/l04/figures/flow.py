@@ -79,7 +79,7 @@ def plot_flow(
     d_k = heads.shape[-1]
     width = text_width()
     widths = (d, d_k, T, T, d_k)  # cells of the five columns of a head
-    if on_phone():  # X stands above the heads, the product below the matrices it is of
+    if on_phone():  # X stands above the heads, the product below its factors
         room = width - RAIL - MARGIN
         cells = ((room - 3 * SHORT_GAP) / sum(widths[1:]), (room - SHORT_GAP) / (2 * d))
         cell = min(*cells, (width - LABELS - MARGIN) / d, CELL)

@@ -116,7 +116,7 @@ def _box(ax: Axes, height: float, part: str) -> None:
 
 
 def _draw_stream(ax: Axes, parts: list[str]) -> None:
-    """Draw the line through a block, which stops at each box: no dark box hides what is behind."""
+    """Draw the line through a block, which stops at each box: no dark box hides it."""
     line: dict[str, Any] = {"color": palette.INK, "linewidth": 1.4}
     bottom = -STEP
     for number, part in enumerate(parts):

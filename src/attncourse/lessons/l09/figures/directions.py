@@ -29,9 +29,9 @@ ROUNDING = 1e-6  # of the largest weight: a smaller lead is none
 def plot_directions(weights: Tensor, labels: Sequence[str]) -> Figure:
     """Draw a panel per place: the direction in which its point lies furthest out.
 
-    A place's two weights are its point. The direction is the one in which the others, and the
-    origin, stay behind by most. A dotted line leads from each point to its foot on it, which says
-    how far out the point lies that way.
+    A place's two weights are its point. The direction is the one along which it leads the
+    others, and the origin, by most. A dotted line leads from each point to its foot on it, which
+    says how far out the point lies that way.
 
     Args:
         weights: each place's weight in head 1 and in head 2, [places, 2].
