@@ -12,7 +12,6 @@ from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Numbers
 from attncourse.checking.relations import relation
 from attncourse.checking.remarks import remark, remark_on
-from attncourse.lessons import lessons
 
 # --- numbers -------------------------------------------------------------------------------------
 
@@ -117,22 +116,9 @@ def test_the_first_row_that_is_far_off_is_remarked_on():
         assert words in said if words else said == ""
 
 
-def test_a_known_mistake_keeps_its_hint():
-    for module in lessons().values():
-        for name in module.__all__:
-            exercise = getattr(module, name)
-            if isinstance(exercise.page, Numbers):
-                for mistake in exercise.mistakes:
-                    assert exercise(mistake.answer).message == mistake.hint
-
-
 # --- tensors -------------------------------------------------------------------------------------
 
 X = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))
-
-
-def moved(x, axis, by):
-    return x.roll(by, axis)
 
 
 def with_slice(x, index, value):
@@ -163,8 +149,8 @@ def with_slice(x, index, value):
         (lambda x: x.square(), "squared"),
         (lambda x: 3 * x, "it is 3 times"),
         (lambda x: x * (1 + x.mean()), "times what was wanted, in other cases another"),
-        (lambda x: moved(x, 1, 1), "one place too late along axis 1"),
-        (lambda x: moved(x, 2, -1), "one place too early along axis 2"),
+        (lambda x: x.roll(1, 1), "one place too late along axis 1"),
+        (lambda x: x.roll(-1, 2), "one place too early along axis 2"),
         (lambda x: with_slice(x, (slice(None), 2), 7.0), "Only `[:, 2, :]` is wrong"),
         (lambda x: with_slice(x + 7, (slice(None), 0), x[:, 0]), "Only `[:, 0, :]` is right"),
         (lambda x: x.flatten()[torch.arange(60).roll(7)].view(3, 4, 5), "in other places"),
@@ -180,10 +166,7 @@ def test_a_relation_between_tensors_is_said(change, words):
 def test_what_holds_in_one_case_alone_is_no_factor():
     x = torch.tensor(3.0)
     assert relation([(2 * x, x), (x + 6, x + 1)], 1e-5) == ""
-    assert (
-        relation([(2 * x, x), (2 * x + 2, x + 1)], 1e-5)
-        == " In each case it is 2 times what was wanted."
-    )
+    assert "it is 2 times" in relation([(2 * x, x), (2 * x + 2, x + 1)], 1e-5)
 
 
 def test_rows_that_are_alike_tell_nothing():
@@ -191,104 +174,61 @@ def test_rows_that_are_alike_tell_nothing():
     assert relation([(x + torch.arange(1, 6), x)], 1e-5) == ""
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda x: (x, x + 1), "Number 1 of them is right"),
-        (lambda x: (x - 1, x + 1), "make it one tensor"),
-        (lambda x: x if x.numel() < 13 else x.T, "(1 of 2 cases are right.)"),
-    ],
-)
-def test_results_are_counted(change, words):
-    cases = [(torch.randn(3, 4),), (torch.randn(4, 5),)]
-    checked = check_function(change, torch.clone, cases, output_names=["it"], praise="")
-    assert words in checked.message
+# --- answers that are functions ------------------------------------------------------------------
+
+
+def scaled(q, k, n):
+    return q @ k.T * n
 
 
 def blind(x):
     return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda q, k, n: q @ q.T * n, "`k` were `q`"),
-        (lambda q, k, n: k @ q.T * n, "`q` and `k` changed places"),
-        (lambda q, k, n: q @ k * n, "`k` were transposed"),
-        (lambda q, k, n: q @ k.T * (n + 1), "`n` were one larger"),
-        (lambda q, k, n: n * q.sum(1, keepdim=True).expand(3, 3), "`k` were all 1"),
-        (lambda *given: -given[0] @ given[1].T * given[2], "`given` were negated"),
-        (lambda q, k, n: blind(q @ k.T * n), "off by"),
-    ],
-)
-def test_what_an_argument_was_taken_for_is_said(answer, words):
-    cases = [(torch.randn(3, 3), torch.randn(3, 3), n) for n in (2, 4)]
-    checked = check_function(
-        answer, lambda a, b, n: a @ b.T * n, cases, output_names=["it"], praise=""
-    )
-    assert words in checked.message
+SQUARE = [(torch.randn(3, 3), torch.randn(3, 3), n) for n in (2, 4)]
+OBLONG = [(torch.randn(3, 5), torch.randn(4, 5), 2)]
+ROWS = [(torch.randn(3, 4),), (torch.randn(4, 5),)]
+ZERO = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
+MISTAKES = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("right", "cases", "answer", "words"),
     [
-        (lambda q, k, n: q @ k, "5 may come from axis 1 of argument 1 or axis 1 of argument 2; 4"),
-        (lambda q, k, n: q.sum(1) + torch.zeros(n), "3 may come from axis 0 of argument 1; 2"),
-        (lambda q, k, n: q[:, 0] + torch.zeros(n), "2 may come from argument 3"),
-        (lambda q, k, n: k[:, [4, 5]], "5 may come from axis 1"),
-        (lambda q, k, n: q @ k.T @ k, "4 may come from axis 0 of argument 2; 5"),
-        (lambda q, k, n: q + torch.zeros(9), "of length 1?|"),
+        # results, counted
+        (torch.clone, ROWS, lambda x: (x, x + 1), "Number 1 of them is right"),
+        (torch.clone, ROWS, lambda x: (x - 1, x + 1), "make it one tensor"),
+        (torch.clone, ROWS, lambda x: x if x.numel() < 13 else x.T, "(1 of 2 cases are right.)"),
+        (lambda x: (x, x.exp()), ROWS, lambda x: (x.exp(), x), "another order"),
+        (lambda x: (x, x.exp()), ROWS, lambda x: [x], "Right so far: a."),
+        # what an argument was taken for
+        (scaled, SQUARE, lambda q, k, n: q @ q.T * n, "`k` were `q`"),
+        (scaled, SQUARE, lambda q, k, n: k @ q.T * n, "`q` and `k` changed places"),
+        (scaled, SQUARE, lambda q, k, n: q @ k * n, "`k` were transposed"),
+        (scaled, SQUARE, lambda q, k, n: q @ k.T * (n + 1), "`n` were one larger"),
+        (scaled, SQUARE, lambda q, k, n: n * q.sum(1, True).expand(3, 3), "`k` were all 1"),
+        (scaled, SQUARE, lambda *given: -scaled(*given), "`given` were negated"),
+        (scaled, SQUARE, lambda q, k, n: blind(q @ k.T * n), "off by"),
+        # sizes that don't fit
+        (scaled, OBLONG, lambda q, k, n: q @ k, "5 may come from axis 1 of argument 1 or axis 1"),
+        (scaled, OBLONG, lambda q, k, n: q.sum(1) + torch.zeros(n), "3 may come from axis 0 of"),
+        (scaled, OBLONG, lambda q, k, n: q[:, 0] + torch.zeros(n), "2 may come from argument 3"),
+        (scaled, OBLONG, lambda q, k, n: q @ k.T @ k, "4 may come from axis 0 of argument 2; 5"),
+        (scaled, OBLONG, lambda q, k, n: q + torch.zeros(9), "of length 1?|"),
+        # a mistake is known by its numbers, however it guards against a division by 0
+        (torch.sin, ZERO, lambda x: (x / x).nan_to_num(), "own hint"),
+        (torch.sin, ZERO, lambda x: torch.full_like(x, math.nan), "nan"),
+        # numbers are no booleans
+        (lambda x: x > 0, ROWS, lambda x: x, "True and False"),
+        (lambda x: x > 0, ROWS, lambda x: (x > 0).long() + 1, "True and False"),
     ],
 )
-def test_sizes_that_do_not_fit_are_found_among_the_arguments(answer, words):
-    cases = [(torch.randn(3, 5), torch.randn(4, 5)[:, torch.randperm(5)], 2)]
-    checked = check_function(answer, lambda q, k, n: q @ k.T, cases, output_names=["it"], praise="")
-    assert words in f"{checked.message}|"
+def test_what_is_wrong_with_a_function_is_said(right, cases, answer, words):
+    checked = check_function(answer, right, cases, MISTAKES, output_names=["a", "b"], praise="")
+    assert not checked and words in f"{checked.message}|"
 
 
 def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
     cases = [(torch.tensor([3.0, n]),) for n in (2.0, 1.0)]
-    checked = check_function(
-        lambda x: 0 * x[0], lambda x: x.max(), cases, output_names=["it"], praise=""
-    )
+    checked = check_function(lambda x: 0 * x[0], torch.max, cases, output_names=["it"], praise="")
     assert "were" not in checked.message
-
-
-def test_a_mistake_that_raises_is_known_by_what_it_says():
-    mistakes, cases = [Mistake(lambda x: x @ x, "own hint")], [(torch.ones(2, 3),)]
-    for answer, is_known in ((lambda x: x @ x + 1, True), (lambda x: x @ torch.ones(7, 2), False)):
-        checked = check_function(
-            answer, torch.clone, cases, mistakes, output_names=["it"], praise=""
-        )
-        assert (checked.message == "own hint") == is_known
-
-
-def test_a_mistake_is_known_by_its_numbers_however_it_guards_against_a_division_by_0():
-    mistakes = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
-    cases = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
-    for answer, words in (
-        (lambda x: (x / x).nan_to_num(), "own hint"),
-        (lambda x: torch.full_like(x, math.nan), "nan"),
-    ):
-        checked = check_function(answer, torch.sin, cases, mistakes, output_names=["it"], praise="")
-        assert words in checked.message
-
-
-@pytest.mark.parametrize("answer", [lambda x: x, lambda x: (x > 0).long() + 1])
-def test_numbers_are_no_booleans(answer):
-    checked = check_function(
-        answer, lambda x: x > 0, [(torch.randn(5),)], output_names=["it"], praise=""
-    )
-    assert "True and False" in checked.message
-
-
-def test_results_in_another_order_are_known():
-    cases = [(torch.randn(3, 4),)]
-    for change, words in (
-        (lambda x: (x.exp(), x), "another order"),
-        (lambda x: [x], "Right so far: a."),
-    ):
-        checked = check_function(
-            change, lambda x: (x, x.exp()), cases, output_names=["a", "b"], praise=""
-        )
-        assert words in checked.message
