@@ -3,7 +3,6 @@
 import math
 import re
 from fractions import Fraction
-from itertools import permutations
 
 import pytest
 import torch
@@ -32,11 +31,6 @@ def mask_by_loops(real):
             for j in range(i + 1):
                 mask[b, 0, i, j] = real[b, j]
     return mask
-
-
-def mask_by_indices(real):
-    places = torch.arange(real.shape[1])
-    return (places[:, None] >= places).logical_and(real[:, None, None])
 
 
 def leaks_by_cutting(layer, x):
@@ -112,13 +106,9 @@ test_answers = verdicts(
             "Prefixes: how many are there": [with_row(COUNTS, 2, [5, 7])],
         },
         l06.causal_and_padding: {
-            PASSES: [mask_by_loops, mask_by_indices],
+            PASSES: [mask_by_loops],
             "Return booleans": [lambda real: mask_by_loops(real).int()],
-            "numbers to be added to scores": [
-                mask_to_add(allowed, forbidden)
-                for allowed in (0.0, 1.0)
-                for forbidden in (-1e9, -math.inf)
-            ],
+            "numbers to be added to scores": [mask_to_add(0.0, -1e9), mask_to_add(1.0, -math.inf)],
             "must match the size": [lambda real: past(real) & real],
             "[2, 5]": [lambda real: past(real) & real],
         },
@@ -129,19 +119,11 @@ test_answers = verdicts(
                 lambda layer, x: leaks_ahead(layer, x) or len(x) == 8
             ],
             "You append a token.": [changes_the_appended_token],
-            "for x alone": [
-                lambda layer, x: bool((layer(x).triu(diagonal=1) != 0).any()),
-                lambda layer, x: layer(x).triu(1).abs().sum() == 0,
-            ],
+            "for x alone": [lambda layer, x: bool((layer(x).triu(diagonal=1) != 0).any())],
             "Your function raised": [lambda layer, x: bool(layer(x[:, 0]).any())],
-            "One verdict was wanted": [
-                lambda layer, x: (layer(x.flip(0)) - layer(x)).abs().max(),
-                lambda layer, x: layer(x.flip(0)) != layer(x),
-            ],
+            "One verdict was wanted": [lambda layer, x: layer(x.flip(0)) != layer(x)],
             "A gradient says what a very small change": [nudges],
         },
-        l06.telling_experiment: {PASSES: ["parts"], "One of these was wanted: ": [3]},
-        l06.tests_that_find: {PASSES: [dict(reversed(FOUND.items()))]},
         l06.leaking_calls: {
             PASSES: [{6, 3, 2}, torch.tensor([3, 2, 6])],
             "2 of the three so far, and no line too many. Ask of another line: what": [[2, 6]],
@@ -151,13 +133,10 @@ test_answers = verdicts(
             "from 1 to 8": [[0, 2, 3], ["2", "3", "6"]],
         },
         l06.bugs_of_maps: {
-            PASSES: [dict(reversed(DRAWN.items()))],
             "Map A: its triangle": [DRAWN | {"A": "ahead"}],
             "Map B: no column of padding": [DRAWN | {"B": "ahead"}],
             "Map C: compare its diagonal": [DRAWN | {"C": "off"}],
             "Map D: one diagonal": [DRAWN | {"D": "off"}],
-            "C: one of these was wanted": [DRAWN | {"C": "nothing"}],
-            "wanted: A, B, C, D": [{"A": "off"}],
         },
     }
 )
@@ -205,14 +184,10 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_layers_leak_as_their_names_say(seed):
-    torch.manual_seed(seed)
+def test_layers_leak_as_their_names_say():
     layers = _layers(6)
-    assert {
-        name for name, layer in layers.items() if not leaks_ahead(layer, torch.randn(7, 6))
-    } == (SOUND)
-    assert len(layers) == 13  # as many as the page says
+    found = {name for name, layer in layers.items() if not leaks_ahead(layer, torch.randn(7, 6))}
+    assert found == SOUND and len(layers) == 13  # as many as the page says
 
 
 @pytest.mark.parametrize(("T", "d"), SIZES)
@@ -288,17 +263,3 @@ def test_bugs_are_named_as_in_the_museum():
 def test_the_page_draws_the_bugs_that_are_asked_for():
     for letter, bug in DRAWN.items():
         assert f'"{letter}": "{BUGS[bug]}",\n' in PAGE
-
-
-def test_only_one_answer_about_the_maps_passes():
-    passing = [
-        answer
-        for chosen in permutations(BUGS, 4)
-        if l06.bugs_of_maps(answer := dict(zip("ABCD", chosen, strict=True)))
-    ]
-    assert passing == [DRAWN]
-
-
-def test_every_choice_but_one_is_a_known_mistake():
-    assert len(l06.telling_experiment.mistakes) == 4
-    assert len(l06.tests_that_find.mistakes) == len(FOUND) * (len(TESTS) - 1)

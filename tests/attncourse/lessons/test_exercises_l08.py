@@ -46,13 +46,9 @@ test_answers = verdicts(
             PASSES: [mute_in_a_copy, mute_the_values],
             "ZeroDivisionError": [lambda module, head: 1 / 0],
         },
-        l08.induction_head: {PASSES: ["2.2"], "'2.2'": [..., None, 3, "9.9", ["2.2"]]},
-        l08.sweep_sentence: {PASSES: ["seen"], "'seen'": [..., "9.9", torch.ones(2)]},
+        l08.induction_head: {"'2.2'": [..., None, 3, "9.9", ["2.2"], torch.ones(2)]},
         l08.role_table: {
-            PASSES: [dict(reversed(REPAIRED.items()))],
-            "3: ": [REPAIRED | {3: ...}],
             "9: ": [REPAIRED | {9: "maybe"}],
-            "3, 5, 7, 9, 11": [{3: "measured"}, None],
             "coreference": [REPAIRED | {3: "none", 9: "rest"}],
         },
     }
