@@ -9,7 +9,7 @@ from io import StringIO
 
 import pytest
 import torch
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse import atlas
 from attncourse.atlas import _layer_scores
@@ -415,10 +415,7 @@ REFUSED = {
     },
 }  # fmt: skip
 
-
-@refusals(REFUSED)
-def test_what_does_not_fit_is_refused(error, named, call):
-    assert_named(error, named, call)
+test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 
 @pytest.mark.parametrize(

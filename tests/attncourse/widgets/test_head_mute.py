@@ -32,13 +32,11 @@ def test_state_holds_the_parts_as_float32_bytes(dtype):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("batch", [(), (1,)])
+@pytest.mark.parametrize(("causal", "batch"), [(False, (1,)), (True, ())])
 def test_from_module_takes_the_output_apart(bias, causal, batch):
     module = MultiHeadAttention(12, 3, bias=bias)
-    if bias:
-        for projection in (module.W_q, module.W_k, module.W_v, module.W_o):
-            torch.nn.init.normal_(projection.bias)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
     x = torch.randn(*batch, 3, 12)
     widget = HeadMute.from_module(module, x, TOKENS, causal=causal, token=1, origin="random")
     assert (widget.token, widget.origin, widget.muted) == (1, "random", [])
@@ -47,22 +45,14 @@ def test_from_module_takes_the_output_apart(bias, causal, batch):
     output = module(x.view(1, 3, 12), causal=causal)[0][0].double()
     rest = output - (read_bias if bias else 0)
     torch.testing.assert_close(parts.sum(0), rest, atol=1e-6, rtol=0)
-    # Each part alone is what the module gives when all other blocks of W_o are zero.
-    for head in range(3):
-        weight = module.W_o.weight.detach().clone()
-        with torch.no_grad():
-            keep = torch.zeros(12).index_fill(0, torch.arange(4 * head, 4 * head + 4), 1.0)
-            module.W_o.weight.mul_(keep)
-            alone = module(x.view(1, 3, 12), causal=causal)[0][0].double()
-            module.W_o.weight.copy_(weight)
-        alone = alone - (read_bias if bias else 0)
-        torch.testing.assert_close(parts[head], alone, atol=1e-6, rtol=0)
+    module.W_o.weight.data[:, :8] = 0  # which leaves the last head alone
+    alone = module(x.view(1, 3, 12), causal=causal)[0][0].double()
+    torch.testing.assert_close(parts[2], alone - (read_bias if bias else 0), atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_from_module_works_in_other_dtypes(dtype):
-    module = MultiHeadAttention(12, 3, dtype=dtype)
-    HeadMute.from_module(module, torch.randn(3, 12, dtype=dtype), TOKENS)
+def test_from_module_works_in_other_dtypes():
+    module = MultiHeadAttention(12, 3, dtype=torch.bfloat16)
+    HeadMute.from_module(module, torch.randn(3, 12, dtype=torch.bfloat16), TOKENS)
 
 
 def test_a_module_that_does_more_is_refused():
@@ -71,7 +61,7 @@ def test_a_module_that_does_more_is_refused():
             output, weights = super().forward(*inputs, **options)
             return 2 * output, weights
 
-    with pytest.raises(ValueError, match=r"sum to the module's output, but differ by"):
+    with pytest.raises(ValueError, match="differ by"):
         HeadMute.from_module(Doubling(12, 3), torch.randn(3, 12), TOKENS)
 
 
@@ -86,7 +76,7 @@ def of_module(module=None, x=PARTS[0]):
     return HeadMute.from_module(module or MultiHeadAttention(8, 2), x, TOKENS)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             mute: {"parts": [PARTS.tolist()], "tokens": ["a b c"], "labels": [[1, 2]],
@@ -104,8 +94,6 @@ def of_module(module=None, x=PARTS[0]):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
 
 
 @pytest.mark.parametrize("names", [{"tokens": ["a", "b"]}, {"labels": ["a"]}])
@@ -115,5 +103,6 @@ def test_there_is_a_token_a_row_and_a_label_a_head(names):
 
 def test_what_would_weigh_a_page_down_is_refused():
     HeadMute(torch.ones(16, 256, 128), tokens=["a"] * 256)
-    with pytest.raises(ValueError, match=r"parts \[16, 257, 128\] must hold at most 524,288"):
-        HeadMute(torch.ones(16, 257, 128), tokens=["a"] * 257)
+    assert_named(
+        ValueError, "parts", lambda: HeadMute(torch.ones(16, 257, 128), tokens=["a"] * 257)
+    )

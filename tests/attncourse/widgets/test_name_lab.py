@@ -1,7 +1,7 @@
 """NameLab's Python side: its state, its traits, its refusals."""
 
 import pytest
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.tasks import names
 from attncourse.training import RECIPES, held_out_sentences
@@ -42,7 +42,7 @@ def test_what_is_given_is_shown():
     assert (widget.beginning, widget.temperature, widget.top_k) == ("tol", 0, 5)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             NameLab: {
@@ -58,5 +58,3 @@ def test_what_is_given_is_shown():
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tools.refusing import assert_named, assert_refused, refusals
+from tools.refusing import assert_refused, refusals
 
 from attncourse.widgets import OnlineSoftmax
 
@@ -49,7 +49,7 @@ def softmax(scores=SCORES, values=VALUES, **options):
     return OnlineSoftmax(scores, values, **options)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             softmax: {"scores": [[1.0]], "values": [VALUES.tolist()], "block": [2.0],
@@ -65,8 +65,6 @@ def softmax(scores=SCORES, values=VALUES, **options):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
 
 
 def test_scores_come_with_values():

@@ -1,7 +1,7 @@
 """Predict's Python side: its state, its traits, its refusals."""
 
 import pytest
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.widgets import Predict
 
@@ -39,7 +39,7 @@ def asking(question="q", choices=CHOICES, answer=0, explanation="e"):
     return Predict(question, choices, answer, explanation)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             asking: {
@@ -55,5 +55,3 @@ def asking(question="q", choices=CHOICES, answer=0, explanation="e"):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.widgets import QueryCompass
 
@@ -33,7 +33,7 @@ def turned(keys=KEYS, values=VALUES, **options):
     return QueryCompass(keys, values, **options)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             turned: {
@@ -53,5 +53,3 @@ def turned(keys=KEYS, values=VALUES, **options):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)

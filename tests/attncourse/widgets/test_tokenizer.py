@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.tokens import BytePairTokenizer
 from attncourse.widgets import Tokenizer
@@ -40,7 +40,7 @@ def shown(**options):
 MANY = BytePairTokenizer([(i // 256, i % 256) for i in range(4097)])
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             bare: {"tokenizer": [[]]}, shown: {"text": [3], "origin": [None]},
@@ -57,5 +57,3 @@ MANY = BytePairTokenizer([(i // 256, i % 256) for i in range(4097)])
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from tools.refusing import assert_named, refusals
+from tools.refusing import refusals
 
 from attncourse.widgets import TwoHeads
 from attnlib import MultiHeadAttention
@@ -52,7 +52,7 @@ def with_matrix(W_v):
     return TwoHeads(X, given)
 
 
-@refusals(
+test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             TwoHeads: {
@@ -75,5 +75,3 @@ def with_matrix(W_v):
         },
     }
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(error, named, call):
-    assert_named(error, named, call)
