@@ -95,15 +95,16 @@ def test_looking_on_and_stopping_change_nothing():
 
 
 def test_a_quick_training_is_the_same_but_for_rounding():
-    quick = trained(TINY.changed(steps=12, repeatable=False))
+    seen, recipe = [], TINY.changed(steps=12, repeatable=False)
+    quick = trained(recipe, watch=lambda model: seen.append(model.final_norm.gain.dtype))
     assert quick.losses == pytest.approx(trained(TINY.changed(steps=12)).losses, abs=1e-3)
-    assert quick.digest is None and "no digest" in repr(quick) and not quick.model.training
+    assert quick.digest is None and not quick.model.training and {*seen} == {torch.float32}
 
 
 def test_a_training_says_what_it_was():
-    for part in ("tiny", "seed 0", "60 steps", f"joint {tiny_training().final.joint:.3f}"):
-        assert part in repr(tiny_training())
-    assert f"digest {tiny_training().digest[:8]})" in repr(tiny_training())
+    told, joint = repr(tiny_training()), f"joint {tiny_training().final.joint:.3f}"
+    for part in ("tiny", "seed 0", "60 steps", joint, tiny_training().digest[:8]):
+        assert part in told
     assert not tiny_training().model.training
 
 
@@ -189,16 +190,9 @@ def test_two_steps_are_those_of_adamw(batches):
     assert digest(model) == result.digest
 
 
-@pytest.mark.parametrize(
-    ("options", "environment", "shown"),
-    [({}, {}, True), ({"progress": False}, {}, False), ({}, {"TQDM_DISABLE": "1"}, False)],
-)
-def test_a_bar_shows_steps_and_loss_where_it_is_wanted(options, environment, shown, monkeypatch):
-    auto = pytest.importorskip("tqdm.auto")
+def test_a_bar_shows_steps_and_loss_where_it_is_wanted(monkeypatch):
+    auto, bars = pytest.importorskip("tqdm.auto"), []
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    bars = []
 
     class Bar(auto.tqdm):
         def __init__(self, **options):
@@ -206,9 +200,13 @@ def test_a_bar_shows_steps_and_loss_where_it_is_wanted(options, environment, sho
             bars.append(self)
 
     monkeypatch.setattr(auto, "tqdm", Bar)
-    result = trained(SHORT, seed=7, **{"progress": True} | options)
+    trained(SHORT)
+    result = trained(SHORT, seed=7, progress=True)
     found = [(bar.n, bar.total, bar.desc.rstrip(": "), bar.postfix) for bar in bars]
-    assert found == [(12, 12, "tiny, seed 7", f"loss={result.losses[-1]:.3f}")] * shown
+    assert found == [(12, 12, "tiny, seed 7", f"loss={result.losses[-1]:.3f}")]
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    trained(SHORT, progress=True)
+    assert len(bars) == 1
 
 
 # --- what a model gets right ---------------------------------------------------------------------
@@ -267,8 +265,7 @@ def test_muted_heads_are_muted_in_an_evaluation():
 
 def test_every_recipe_can_be_told_as_json():
     for name, recipe in RECIPES.items():
-        told = json.loads(json.dumps(recipe.as_json()))
-        assert told["name"] == name and told["task"] == recipe.task.name
+        assert json.loads(json.dumps(recipe.as_json()))["name"] == name
     assert TINY.changed(model={"norm": RMSNorm}).as_json()["model"]["norm"] == "RMSNorm"
 
 
@@ -311,7 +308,7 @@ def test_the_command_saves_and_finds_the_same_again(folder, capsys):
     assert card.size == stem.with_suffix(".safetensors").stat().st_size
     assert main(["tiny", "--quiet", "--seed", "3", "--stop", "5"]) == 0
     out = capsys.readouterr().out
-    assert "nothing to compare" in out and "5 steps" in out and "readouts before" in out
+    assert "nothing to compare" in out and "5 steps" in out
 
 
 def test_the_command_notices_other_numbers(folder, capsys):
@@ -340,7 +337,7 @@ def test_only_what_can_be_compared_is_saved_and_compared(folder, monkeypatch, ca
     monkeypatch.setitem(RECIPES, "tiny", TINY.changed(lr=0.03))
     assert main(["tiny", "--quiet", "--stop", "3"]) == 2
     message = capsys.readouterr().err
-    assert all(word in message for word in ("lr=0.03", "0.02", "--save")), message
+    assert "lr=0.03" in message and "0.02" in message
 
 
 @pytest.mark.parametrize(
@@ -359,9 +356,8 @@ def test_a_command_that_cannot_be_followed_is_refused(
     if VARIABLE in arguments:
         monkeypatch.setenv(arguments.pop(), "7")
     assert main(["tiny", "--quiet", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert all(word in captured.err for word in words), captured.err
-    assert list(folder.iterdir()) == []
+    told = capsys.readouterr().err
+    assert all(word in told for word in words) and list(folder.iterdir()) == [], told
 
 
 def test_the_command_knows_its_recipes_and_numbers_of_heads(folder, monkeypatch, capsys):

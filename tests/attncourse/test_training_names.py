@@ -32,7 +32,6 @@ def test_the_sizes_are_those_of_microgpt():
     begun = train(RECIPE, progress=False, stop=1)
     (block,) = begun.model.blocks
     assert (block.attention.num_heads, block.feed_forward.d_ff) == (4, 64)
-    assert (RECIPE.steps, RECIPE.batch, RECIPE.pool) == (1000, 32, None)
     count = sum(parameter.numel() for parameter in begun.model.parameters())
     assert count == 4_192 + 3 * 2 * 16  # microgpt's norms have neither gains nor biases
     assert begun.losses[0] == pytest.approx(math.log(27), abs=0.05)  # a guess
