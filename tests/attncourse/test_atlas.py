@@ -206,8 +206,7 @@ def test_the_text_that_is_shown():
     assert book.top_keys.shape == (2, 3, 6, 6) and book.maps.shape == (2, 3, 6, 6)
     assert [len(text) for text in book.texts] == [12, 6, 18]
     assert book.value_norms is None and book.layer_names == ("layer 0", "layer 1")
-    assert book.name == "built" and book_of(name="mine").name == "mine"
-    assert book.library is None and book_of(own_model("GPT")).library is None
+    assert (book.name, book.library, book_of(name="mine").name) == ("built", None, "mine")
 
 
 def test_strings_are_read_by_the_tokenizer():
@@ -343,12 +342,10 @@ def test_its_table():
     assert all(part in told.splitlines()[0] for part in ("built", "2 layers of 3", "causal"))
     assert rows["previous token"].split()[:3] == ["1.1", "1.00", "±0.00"]
     assert "2.3 1.00 ±0.00 at -3" in rows["best offset"]
-    assert book.scores["previous token"].rows == 22 and "22 rows" in rows["previous token"]
+    assert "22 rows" in rows["previous token"]
     assert "±" not in repr(book_of()) and "spread" not in repr(book_of())  # of one text
-    rows = {pattern: scores.rows for pattern, scores in book_of(texts=TEXTS).scores.items()}
-    assert rows == {**dict.fromkeys(BEST, 33), "same token": 19, "induction": 19} | dict.fromkeys(
-        ["best offset", "entropy"], 36
-    )
+    rows = [scores.rows for scores in book_of(texts=TEXTS).scores.values()]
+    assert rows == [33, 33, 19, 19, 36, 36]
 
 
 def test_its_figure_has_a_table_per_pattern():
