@@ -14,8 +14,6 @@ from attncourse.lessons.l04.by_hand import _six_numbers
 from attncourse.lessons.l04.repair import BUGGY_LISTING
 from attnlib import MultiHeadAttention, merge_heads, split_heads
 
-# --- by hand, and heads --------------------------------------------------------------------------
-
 BY_HAND = _six_numbers().tolist()
 
 
@@ -25,37 +23,6 @@ def by_einsum(heads, W_o, b_o):
 
 def joined_by(join):
     return lambda heads, W_o, b_o: (join(heads) @ W_o + b_o).view(len(heads), -1, len(b_o))
-
-
-test_heads = verdicts(
-    {
-        l04.head_by_hand: {
-            "token 1": [[*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]]],
-            "scale": [[*_six_numbers(scale=1.0).tolist()[:4], 9, 9]],
-        },
-        l04.one_token: {PASSES: [[[4, 11], [6, 9]]]},
-        l04.split: {
-            PASSES: [lambda x, h: torch.stack(x.chunk(h, -1), 1)],
-            hint(l04.split, "split_heads"): [split_heads],
-            "nan": [lambda x, h: split_heads(x, h) / 0 * 0],
-        },
-        l04.merge: {
-            PASSES: [lambda x: torch.cat(x.unbind(1), -1)],
-            hint(l04.merge, "merge_heads"): [merge_heads],
-            "`reshape`": [lambda x: x.transpose(1, 2).view(len(x), x.shape[2], -1)],
-        },
-        l04.sum_over_heads: {
-            PASSES: [by_einsum],
-            hint(l04.sum_over_heads, "joined"): [
-                joined_by(lambda heads: torch.cat(heads.unbind(1), -1)),
-                joined_by(lambda heads: heads.permute(0, 2, 1, 3).flatten(2).flatten(0, 1)),
-            ],
-        },
-    }
-)
-
-
-# --- what a head reads ---------------------------------------------------------------------------
 
 
 def by_changing(head, heads_of, x):
@@ -91,35 +58,6 @@ def not_zero(gradient):
     return gradient != 0
 
 
-test_reads = verdicts(
-    {
-        l04.reads: {
-            PASSES: [by_changing, by_backward],
-            hint(l04.reads, "plain_sum"): [
-                by_gradient(plain, lambda gradient: gradient[0, 0] != 0),
-                by_gradient(plain),
-            ],
-            hint(l04.reads, "only_what_raises_it"): [
-                by_gradient(plain, lambda gradient: gradient.sum((0, 1)) > 0)
-            ],
-            hint(l04.reads, "sample_instead_of_a_head"): [
-                by_gradient(lambda heads, head: heads[head].sum())
-            ],
-            hint(l04.reads, "number_instead_of_a_head"): [
-                by_gradient(lambda heads, head: heads[..., head].pow(2).sum(), not_zero)
-            ],
-            hint(l04.reads, "answer_per_token"): [
-                by_gradient(lambda heads, head: heads[:, head].pow(2).sum(), not_zero)
-            ],
-            "*one* number": [by_gradient(lambda heads, head: heads[:, head])],
-        }
-    }
-)
-
-
-# --- loading -------------------------------------------------------------------------------------
-
-
 def backwards(theirs):
     """Copied the wrong way around."""
     ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
@@ -137,9 +75,6 @@ def sharing(theirs):
         layer.weight, layer.bias = nn.Parameter(weight), nn.Parameter(bias)
     ours.W_o = theirs.out_proj
     return ours
-
-
-# --- a module ------------------------------------------------------------------------------------
 
 
 class Plain(nn.Module):
@@ -248,8 +183,69 @@ class Listed(Plain):
         return self.W_o((weights @ v).transpose(1, 2).flatten(2)), weights
 
 
-test_modules = verdicts(
+def scaled_by(power):
+    """Return a repair whose scale is d_k to that power, and that lacks the merge's transpose."""
+
+    def attention(x, W_q, W_k, W_v, W_o, h):
+        q, k, v = (split_heads(x @ W, h) for W in (W_q, W_k, W_v))
+        weights = (q @ k.mT / q.shape[-1] ** power).softmax(-1)
+        return (weights @ v).reshape(x.shape) @ W_o
+
+    return attention
+
+
+def runs_in(order=(0, 1, 2, 3), symbols=(8, 16), seeds=range(3), heads=(1,)):
+    runs = [(h, s, 400, seed) for h in heads for seed in seeds for s in symbols]
+    return [tuple(run[i] for i in order) for run in runs]
+
+
+listed = {"math": math}
+exec(BUGGY_LISTING, listed)
+
+test_answers = verdicts(
     {
+        l04.head_by_hand: {
+            "token 1": [[*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]]],
+            "scale": [[*_six_numbers(scale=1.0).tolist()[:4], 9, 9]],
+        },
+        l04.one_token: {PASSES: [[[4, 11], [6, 9]]]},
+        l04.split: {
+            PASSES: [lambda x, h: torch.stack(x.chunk(h, -1), 1)],
+            hint(l04.split, "split_heads"): [split_heads],
+            "nan": [lambda x, h: split_heads(x, h) / 0 * 0],
+        },
+        l04.merge: {
+            PASSES: [lambda x: torch.cat(x.unbind(1), -1)],
+            hint(l04.merge, "merge_heads"): [merge_heads],
+            "`reshape`": [lambda x: x.transpose(1, 2).view(len(x), x.shape[2], -1)],
+        },
+        l04.sum_over_heads: {
+            PASSES: [by_einsum],
+            hint(l04.sum_over_heads, "joined"): [
+                joined_by(lambda heads: torch.cat(heads.unbind(1), -1)),
+                joined_by(lambda heads: heads.permute(0, 2, 1, 3).flatten(2).flatten(0, 1)),
+            ],
+        },
+        l04.reads: {
+            PASSES: [by_changing, by_backward],
+            hint(l04.reads, "plain_sum"): [
+                by_gradient(plain, lambda gradient: gradient[0, 0] != 0),
+                by_gradient(plain),
+            ],
+            hint(l04.reads, "only_what_raises_it"): [
+                by_gradient(plain, lambda gradient: gradient.sum((0, 1)) > 0)
+            ],
+            hint(l04.reads, "sample_instead_of_a_head"): [
+                by_gradient(lambda heads, head: heads[head].sum())
+            ],
+            hint(l04.reads, "number_instead_of_a_head"): [
+                by_gradient(lambda heads, head: heads[..., head].pow(2).sum(), not_zero)
+            ],
+            hint(l04.reads, "answer_per_token"): [
+                by_gradient(lambda heads, head: heads[:, head].pow(2).sum(), not_zero)
+            ],
+            "*one* number": [by_gradient(lambda heads, head: heads[:, head])],
+        },
         l04.loaded: {
             PASSES: [sharing],
             "changed the module": [backwards],
@@ -287,34 +283,6 @@ test_modules = verdicts(
             "a Tensor was": [lambda d, h: torch.zeros(d, h)],
             "without calling": [torch.zeros(2)],
         },
-    }
-)  # fmt: skip
-
-
-# --- repairing and comparing ---------------------------------------------------------------------
-
-
-def scaled_by(power):
-    """Return a repair whose scale is d_k to that power, and that lacks the merge's transpose."""
-
-    def attention(x, W_q, W_k, W_v, W_o, h):
-        q, k, v = (split_heads(x @ W, h) for W in (W_q, W_k, W_v))
-        weights = (q @ k.mT / q.shape[-1] ** power).softmax(-1)
-        return (weights @ v).reshape(x.shape) @ W_o
-
-    return attention
-
-
-def runs_in(order=(0, 1, 2, 3), symbols=(8, 16), seeds=range(3), heads=(1,)):
-    runs = [(h, s, 400, seed) for h in heads for seed in seeds for s in symbols]
-    return [tuple(run[i] for i in order) for run in runs]
-
-
-listed = {"math": math}
-exec(BUGGY_LISTING, listed)
-
-test_repair_and_comparison = verdicts(
-    {
         l04.mended: {
             "the scale, the merge": [scaled_by(0), scaled_by(1), scaled_by(-0.5)],
             repair._hint(repair._BUGS): [listed["attention"]],
@@ -336,7 +304,7 @@ test_repair_and_comparison = verdicts(
             "different runs": [runs_in(seeds=(0, 0, 1))],
         },
     }
-)
+)  # fmt: skip
 
 
 def test_the_page_shows_the_listing():

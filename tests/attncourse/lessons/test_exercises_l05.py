@@ -12,8 +12,6 @@ from attncourse.lessons import l05
 from attncourse.lessons.l05.judging import DESIGN, DIAGNOSIS, VARIANTS
 from attnlib import TransformerBlock
 
-# --- norms ---------------------------------------------------------------------------------------
-
 
 def mean(x):
     return x.mean(-1, keepdim=True)
@@ -22,34 +20,6 @@ def mean(x):
 def in_numpy(x, g, b, e):
     x, g, b = x.numpy(), g.numpy(), b.numpy()
     return (x - x.mean(-1, keepdims=True)) / (x.var(-1, keepdims=True) + e) ** 0.5 * g + b
-
-
-test_norms = verdicts(
-    {
-        l05.layer_norm: {
-            PASSES: [
-                in_numpy,
-                lambda x, g, b, e: torch.addcmul(
-                    b, (x - mean(x)) * (mean(x * x) - mean(x) ** 2 + e) ** -0.5, g
-                ),
-            ],
-            "ready-made": [
-                lambda x, g, b, e: torch.native_layer_norm(x, x.shape[-1:], g, b, e)[0],
-                lambda x, g, b, e: g * nn.functional.layer_norm(x, x.shape[-1:], eps=e) + b,
-            ],
-            "keepdim=True": [
-                lambda x, g, b, e: (x - mean(x)) / (x.var(-1, correction=0) + e).sqrt() * g + b
-            ],
-        },
-        l05.rms_norm: {
-            PASSES: [lambda x, g, e: x * g * (mean(x.pow(2)) + e).pow(-0.5)],
-            "RuntimeError": [lambda x, g, e: x @ g[:2]],  # not a lost axis
-        },
-    }
-)
-
-
-# --- numbers, choices, wiring --------------------------------------------------------------------
 
 
 def in_order(*which):
@@ -64,55 +34,12 @@ def in_order(*which):
     return stack
 
 
-test_answers = verdicts(
-    {
-        l05.by_hand: {
-            PASSES: [[-1.414, 0, 0, 1.414, 0.471, 0.943, 0.943, 1.414]],
-            "standard deviation": [[[-2, 0, 0, 2], [9, 9, 9, 9]]],  # whatever is below
-            "close": [[[-1.41, 0, 0, 1.41], [0.47, 0.94, 0.94, 1.41]]],
-        },
-        l05.through: {
-            PASSES: [[(0.5, 0), (1.5, 1)]],
-            "skip": [[[9, 9], [1.5, 1]], [[1.5, 1], [1.5, 1]]],  # not swapped: one row is right
-            "up": [[[1.5, -1], [1.5, 1]]],
-        },
-        l05.pre_norm: {
-            PASSES: [in_order(0, 2)],
-            "norm_2, feed_forward, norm_1, attention, norm_2": [in_order(2, 0)],
-        },
-        l05.diagnosis: {
-            "A: ": [DIAGNOSIS | {"A": "skip"}],
-            "A, B, C": [{"A": "norm"}],
-        },
-    }
-)
-
-
-# --- a design ------------------------------------------------------------------------------------
-
 WRONG = {
     "compare": [("norm only", "skip"), "norm only", [..., ...]],
     "depth": [7, ...],
     "measure": ["the cosine", ...],
     "seeds": ["three", ...],
 }
-
-test_designs = verdicts(
-    {
-        l05.design: {
-            PASSES: [
-                DESIGN | {"depth": np.int64(2), "seeds": np.int64(5)},
-                DESIGN | {"compare": {"neither", "residual only"}},
-            ],
-            hint(l05.design, "too_few_seeds"): [DESIGN | {"seeds": n} for n in range(3)],
-            hint(l05.design, "same_twice"): [DESIGN | {"compare": ("pre-norm", "pre-norm")}],
-            **{
-                f'"{slot}" wants': [DESIGN | {slot: value} for value in values]
-                for slot, values in WRONG.items()
-            },
-        }
-    }
-)
 
 
 def cosine_of_a_stack(variant, depth, seed):
@@ -158,9 +85,6 @@ def test_stacks_may_differ_in_the_skip_alone_and_are_told_in_what_they_do(pair):
     assert (DIFFERENCES.get(pair) or DIFFERENCES.get(pair[::-1], "")) in verdict.message
 
 
-# --- a block that is the identity ----------------------------------------------------------------
-
-
 def zero(layer):
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -187,8 +111,57 @@ def shrink(block):
             parameter.mul_(1e-5)
 
 
-test_identity = verdicts(
+test_answers = verdicts(
     {
+        l05.layer_norm: {
+            PASSES: [
+                in_numpy,
+                lambda x, g, b, e: torch.addcmul(
+                    b, (x - mean(x)) * (mean(x * x) - mean(x) ** 2 + e) ** -0.5, g
+                ),
+            ],
+            "ready-made": [
+                lambda x, g, b, e: torch.native_layer_norm(x, x.shape[-1:], g, b, e)[0],
+                lambda x, g, b, e: g * nn.functional.layer_norm(x, x.shape[-1:], eps=e) + b,
+            ],
+            "keepdim=True": [
+                lambda x, g, b, e: (x - mean(x)) / (x.var(-1, correction=0) + e).sqrt() * g + b
+            ],
+        },
+        l05.rms_norm: {
+            PASSES: [lambda x, g, e: x * g * (mean(x.pow(2)) + e).pow(-0.5)],
+            "RuntimeError": [lambda x, g, e: x @ g[:2]],  # not a lost axis
+        },
+        l05.by_hand: {
+            PASSES: [[-1.414, 0, 0, 1.414, 0.471, 0.943, 0.943, 1.414]],
+            "standard deviation": [[[-2, 0, 0, 2], [9, 9, 9, 9]]],  # whatever is below
+            "close": [[[-1.41, 0, 0, 1.41], [0.47, 0.94, 0.94, 1.41]]],
+        },
+        l05.through: {
+            PASSES: [[(0.5, 0), (1.5, 1)]],
+            "skip": [[[9, 9], [1.5, 1]], [[1.5, 1], [1.5, 1]]],  # not swapped: one row is right
+            "up": [[[1.5, -1], [1.5, 1]]],
+        },
+        l05.pre_norm: {
+            PASSES: [in_order(0, 2)],
+            "norm_2, feed_forward, norm_1, attention, norm_2": [in_order(2, 0)],
+        },
+        l05.diagnosis: {
+            "A: ": [DIAGNOSIS | {"A": "skip"}],
+            "A, B, C": [{"A": "norm"}],
+        },
+        l05.design: {
+            PASSES: [
+                DESIGN | {"depth": np.int64(2), "seeds": np.int64(5)},
+                DESIGN | {"compare": {"neither", "residual only"}},
+            ],
+            hint(l05.design, "too_few_seeds"): [DESIGN | {"seeds": n} for n in range(3)],
+            hint(l05.design, "same_twice"): [DESIGN | {"compare": ("pre-norm", "pre-norm")}],
+            **{
+                f'"{slot}" wants': [DESIGN | {slot: value} for value in values]
+                for slot, values in WRONG.items()
+            },
+        },
         l05.identity_at_start: {
             PASSES: [zero_last_matrices, lambda block: zero_last_matrices(block) or block],
             "frozen": [after_zeros(lambda block: block.requires_grad_(False))],
@@ -203,6 +176,6 @@ test_identity = verdicts(
             hint(l05.identity_at_start, "nearly_zero"): [shrink],
             "Another module": [lambda block: nn.Identity()],
             "another forward": [lambda block: setattr(block, "forward", lambda x: (x, None))],
-        }
+        },
     }
 )
