@@ -36,9 +36,7 @@ def test_columns_heads_and_rows_are_those_of_a_device_s_heads(num_heads, devices
 def test_all_meet_in_one_sum():
     texts = [text.get_text() for text in plot_head_shards(8, 4).axes[0].texts]
     assert texts.count("+") == 1
-    assert [text for text in texts if text.startswith("device")] == [
-        f"device {i}" for i in (1, 2, 3, 4)
-    ]
+    assert [text for text in texts if text[:6] == "device"] == [f"device {i}" for i in (1, 2, 3, 4)]
 
 
 REFUSED = {

@@ -105,14 +105,13 @@ def test_what_cant_be_dealt_out(what):
 @pytest.mark.parametrize(
     ("compare", "arguments", "words"),
     [
-        (compare_models, {"processes": 0}, ["processes", "at least 1", "0"]),
+        (compare_models, {"processes": 0}, ["processes", "0"]),
         (compare_models, {"processes": 3}, ["processes", "num_heads=4", "got 3"]),
-        (compare_models, {"timeout": 0}, ["timeout", "above 0", "0"]),
+        (compare_models, {"timeout": 0}, ["timeout", "0"]),
         (compare_models, {"timeout": "long"}, ["timeout", "str"]),
         (compare_trainings, {"processes": 2.0}, ["processes", "float"]),
         (compare_trainings, {"processes": 33}, ["processes", "32 sentences", "33"]),
     ],
-    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_wrong_arguments_start_no_process(compare, arguments, words, monkeypatch):
     monkeypatch.setattr("attncourse.parallel.processes.start_processes", None)
@@ -198,7 +197,6 @@ def interrupted():
         (lambda: report_of(float("nan")), 1, "DIFFERENT", ""),
         (interrupted, 130, "", "stopped"),
     ],
-    ids=["equal", "different", "NaN", "interrupted"],
 )
 def test_statuses_of_the_command(outcome, status, out, err, monkeypatch, capsys):
     monkeypatch.setattr("attncourse.parallel.__main__.compare_models", lambda *_, **__: outcome())
@@ -207,17 +205,10 @@ def test_statuses_of_the_command(outcome, status, out, err, monkeypatch, capsys)
     assert out in told.out and err in told.err
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (["tensor", "--processes", "3"], "divide"),
-    ],
-    ids=str,
-)
-def test_what_cant_be_followed_is_told(command, words, capsys):
-    assert main(command) == 2
+def test_what_cant_be_followed_is_told(capsys):
+    assert main(["tensor", "--processes", "3"]) == 2
     told = capsys.readouterr()
-    assert told.err.startswith("Not compared: ") and words in told.err and not told.out
+    assert "divide" in told.err and not told.out
 
 
 @pytest.mark.thorough

@@ -75,13 +75,9 @@ def test_rows_may_be_told_apart():
     page = Numbers([1.0, 2, 3], {"a": ["x", "y"], "b": ["z"]}, 0.01, near=0.01, rows_apart=True)
     widget = making(page, rows, turned).on_page()
     assert widget.groups == [[2, 2], [1, 1]]
-    messages = [
-        "Fine.",
-        "Row of 1 is wrong.",
-        *2 * ["Row 0 is turned around."],
-        *2 * ["Row of 2 is wrong."],
-    ]
-    assert [verdict_at(widget, place)[1] for place in range(6)] == messages
+    messages = ["Fine.", "of 1", "turned around", "turned around", "of 2", "of 2"]
+    for place, message in enumerate(messages):
+        assert message in verdict_at(widget, place)[1]
     with pytest.raises(ValueError, match="for the same answer"):
         require_agreement(making(replace(page, rows_apart=False), rows, turned))
 
@@ -92,7 +88,6 @@ CHOICES = {"p": "the first", "q": "the second"}
 @pytest.mark.parametrize(
     ("page", "right", "answers"),
     [
-        (Choice(["p", "q"]), "q", ["p", "q"]),
         (Choice(CHOICES), "q", ["p", "q"]),
         (Choice([1, 2], each=["A", "B"]), [2, 1], [[1, 1], [1, 2], [2, 1], [2, 2]]),
         (
@@ -107,7 +102,6 @@ CHOICES = {"p": "the first", "q": "the second"}
         ),
         (Lines("\n  a\n    b\n  c\n"), 2, [1, 2, 3]),
         (Lines("a\nb\nc", pick=2), [1, 3], [[1, 2], [1, 3], [2, 3]]),
-        (Order(["b", "a"]), ["a", "b"], [["b", "a"], ["a", "b"]]),
         (Order({"b": "the second", "a": "the first"}), ["a", "b"], [["b", "a"], ["a", "b"]]),
     ],
 )
@@ -168,7 +162,6 @@ def chatty(answer):
         (Numbers([7.0], ["x"]), strict, (), "tolerance, near and rows_apart"),
         (Numbers([7.0], ["x"], 1e-4), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"], near=4e-3), is_seven, (), "for the same answer"),
-        (Numbers([7.0], ["x"], near=9e-3), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"], near=1e-3), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"]), lenient, SEVEN, "for the same answer"),
         (Numbers([7.0], ["x"]), chatty, SEVEN, "'A weight is never negative.'"),
@@ -183,15 +176,11 @@ def test_a_form_that_does_not_fit_its_check_is_found(page, check, mistakes, mess
         require_agreement(making(page, check, *mistakes))
 
 
-def test_what_no_page_can_offer_is_refused():
-    for page, message in ((Order("abcdefgh"), "never: .* at most, not 40320"), (None, "no page")):
-        with pytest.raises(ValueError, match=message):
-            making(page, never).on_page()
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: making(Order("abcdefgh"), never).on_page(), "never: .* 40320"),
+        (lambda: making(None, never).on_page(), "no page"),
         (lambda: Numbers([1.0, 2.0], ["x"]), "labels must .* 2 .* got 1"),
         (lambda: Lines("a\nb", pick=2), "pick must .* 2 lines"),
         (lambda: Lines("a\nb", pick=0), "pick must .* 1"),
