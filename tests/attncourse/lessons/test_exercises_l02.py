@@ -47,8 +47,6 @@ def looked_up(rows):
     return lambda ids, table: (torch.eye(len(table))[ids], rows(ids, table))
 
 
-TOO_QUICK = math.cos(2) + math.cos(0.2)
-
 test_answers = verdicts(
     {
         l02.lookup: {
@@ -66,14 +64,9 @@ test_answers = verdicts(
         },
         l02.dot_products: {
             PASSES: [[2, 0.58, 0.58]],
-            "second turns by": [[2, TOO_QUICK, TOO_QUICK]],  # not "very close"
         },
         l02.quarter_turns: {
             PASSES: [[-3.0, -1, 2, 1, -7, -7]],
-            "The query isn't right": [[0, 1, 2, 1, -7, -7]],
-            "the key isn't: five quarter turns": [[-3, -1, -1, -2, -7, -7]],
-            "the score isn't: number times number": [[-3, -1, 2, 1, -4, -7]],
-            "How far apart": [[-3, -1, 2, 1, -7, 4]],
         },
         l02.score_maps: {"B: one of these was wanted": [MAPS | {"B": ["none"]}]},
     }

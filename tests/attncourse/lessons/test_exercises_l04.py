@@ -1,7 +1,6 @@
 """Checks of L04: right answers in other words, and what is nearly right."""
 
 import math
-from itertools import permutations
 
 import torch
 from tools import ROOT
@@ -296,9 +295,7 @@ test_answers = verdicts(
         },
         l04.comparison: {
             PASSES: [runs_in(seeds=(7, 1, 5, 3)), torch.tensor(runs_in()), set(runs_in())],
-            "(heads, symbols, steps, seed)": [
-                runs_in(order) for order in permutations(range(4)) if order != (0, 1, 2, 3)
-            ],
+            "(heads, symbols, steps, seed)": [runs_in((3, 0, 1, 2)), runs_in((1, 0, 2, 3))],
             "Heads and symbols": [runs_in(heads=(1, 2))],
             "other runs": [runs_in(symbols=(8, 12, 16))],
             "different runs": [runs_in(seeds=(0, 0, 1))],

@@ -9,7 +9,7 @@ from tools.verdicts import PASSES, hint, verdicts
 from torch import nn
 
 from attncourse.lessons import l05
-from attncourse.lessons.l05.judging import DESIGN, DIAGNOSIS, VARIANTS
+from attncourse.lessons.l05.judging import DESIGN, VARIANTS
 from attnlib import TransformerBlock
 
 
@@ -145,10 +145,6 @@ test_answers = verdicts(
         l05.pre_norm: {
             PASSES: [in_order(0, 2)],
             "norm_2, feed_forward, norm_1, attention, norm_2": [in_order(2, 0)],
-        },
-        l05.diagnosis: {
-            "A: ": [DIAGNOSIS | {"A": "skip"}],
-            "A, B, C": [{"A": "norm"}],
         },
         l05.design: {
             PASSES: [

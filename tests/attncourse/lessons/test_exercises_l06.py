@@ -80,31 +80,16 @@ def nudges(layer, x):
     )
 
 
-def with_row(rows, place, row):
-    return [*rows[:place], row, *rows[place + 1 :]]
-
-
 LISTED = ROWS.tolist()
 
 test_answers = verdicts(
     {
         l06.causal_rows: {
             PASSES: [[1, 0, 0, Fraction(3, 4), 0.25, 0, 0.25, 0.5, 0.25]],
-            "the softmax of a single score": [with_row(LISTED, 0, [0.5, 0.5, 0])],
-            "whose exponentials are 3 and 1": [with_row(LISTED, 1, [0.6, 0.4, 0])],
-            "the exponentials are 1, 2 and 1": [with_row(LISTED, 2, [0.2, 0.6, 0.2])],
-            "the sum of *all* exponentials": [with_row(LISTED, 0, [1 / 13, 0, 0])],
-            "the other triangle": [with_row(LISTED, 1, [0, 1 / 6, 5 / 6])],
+            "the sum of *all* exponentials": [[[1 / 13, 0, 0], *LISTED[1:]]],
+            "the other triangle": [[LISTED[0], [0, 1 / 6, 5 / 6], LISTED[2]]],
         },
-        l06.honest_questions: {
-            PASSES: [[8, 8, 1, 8, 8, 36]],
-            "the ninth word as one that goes in": [[[9, 9], [1, 9], [9, 45]]],
-            "How many can't?": [with_row(COUNTS, 1, [7, 8])],
-            "the first has one word": [with_row(COUNTS, 2, [8, 64])],
-            "Causal: each word that goes in is one row": [[[5, 8], [3, 8], [5, 7]]],
-            "No mask: at which places": [[[8, 8], [3, 8], [5, 7]]],
-            "Prefixes: how many are there": [with_row(COUNTS, 2, [5, 7])],
-        },
+        l06.honest_questions: {PASSES: [[8, 8, 1, 8, 8, 36]]},
         l06.causal_and_padding: {
             PASSES: [mask_by_loops],
             "Return booleans": [lambda real: mask_by_loops(real).int()],
