@@ -232,3 +232,12 @@ def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
     cases = [(torch.tensor([3.0, n]),) for n in (2.0, 1.0)]
     checked = check_function(lambda x: 0 * x[0], torch.max, cases, output_names=["it"], praise="")
     assert "were" not in checked.message
+
+
+def test_a_mistake_that_raises_is_known_by_what_it_says():
+    mistakes, cases = [Mistake(lambda x: x @ x, "own hint")], [(torch.ones(2, 3),)]
+    for answer, is_known in ((lambda x: x @ x + 1, True), (lambda x: x @ torch.ones(7, 2), False)):
+        checked = check_function(
+            answer, torch.clone, cases, mistakes, output_names=["it"], praise=""
+        )
+        assert (checked.message == "own hint") == is_known
