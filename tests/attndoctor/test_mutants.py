@@ -5,7 +5,6 @@ These are some of all kinds; `benchmarks/mutations.py` asks all of them.
 
 import pytest
 from tools.mutants import build, mutations, seen
-from tools.valid_calls import DEEPER, OWN, USUAL, first_difference
 
 from attnlib import MultiHeadAttention
 
@@ -56,35 +55,3 @@ def test_attnlib_is_taken_for_what_it_is():
 )
 def test_what_only_raises_an_error_that_others_raise_too_is_told(file, change):
     assert seen(build(find(file, change))) == "another"
-
-
-# --- what stands beside it -----------------------------------------------------------------------
-
-
-def test_random_calls_tell_nothing_of_what_is_right():
-    assert first_difference(MultiHeadAttention, (*USUAL, *OWN, *DEEPER), times=3) == ""
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ("not dropout -> dropout", "dropped"),
-        ("self.W_o(merge(heads)) -> merge(heads)", "output"),
-        ("cache.joined(self, k, v) -> cache", "TypeError"),
-    ],
-)
-def test_random_calls_tell_a_mutant(change, words):
-    assert words in first_difference(build(find("attention", change)), USUAL, times=4)
-
-
-def test_a_mutant_leaves_attnlib_as_it_is():
-    build(find("attention", "self.W_v(value) -> value"))
-    assert first_difference(MultiHeadAttention, USUAL, times=1) == ""
-
-
-def test_mutations_are_many_and_each_changes_its_file():
-    found = mutations()
-    assert len(found) > 500
-    assert all(" -> " in str(mutation) for mutation in found)
-    sources = {mutation.source for mutation in found[:40]}
-    assert len(sources) == 40
