@@ -69,7 +69,7 @@ def plain_module(
 def gradients(results, learned):
     """Return those of a number to which each result contributes, each entry in its own way."""
     results = [x for x in results if x is not None]
-    ways = [torch.linspace(-1, 2, x.numel(), dtype=F64).view_as(x) for x in results]
+    ways = [torch.linspace(-1, 2, x.numel(), dtype=F64, device="cpu").view_as(x) for x in results]
     total = sum((x * way).sum() for x, way in zip(results, ways, strict=True))
     return torch.autograd.grad(total, learned, retain_graph=True, materialize_grads=True)
 
@@ -117,20 +117,21 @@ def test_it_is_its_formula(call, dtype, data):
     if limits["score_bias"] is not None and data.draw(st.booleans(), "a bias in float32"):
         limits |= {"score_bias": limits["score_bias"].float()}
         tolerance = max(tolerance, 1e-3)
-    for asked, rows in (False, None), (True, weights):
-        found = module(*tokens, **limits, need_weights=asked)
-        assert found[0].dtype == dtype
-        close(found[0], output, tolerance)
-        assert (found[1] is None) == (rows is None)
-        if rows is not None:
-            assert found[1].dtype == dtype
-            close(found[1], rows, tolerance)
-        if learned:
-            expected = gradients([output, rows], learned)
-            for ours, theirs in zip(gradients(found, learned), expected, strict=True):
-                close(ours, theirs, tolerance)
-    close(module.contributions(*tokens, **limits), parts, tolerance)
     # A tensor that is made without saying where would be on another device than the tokens.
+    with torch.device(data.draw(st.sampled_from(["cpu", "meta"]))):
+        for asked, rows in (False, None), (True, weights):
+            found = module(*tokens, **limits, need_weights=asked)
+            assert found[0].dtype == dtype
+            close(found[0], output, tolerance)
+            assert (found[1] is None) == (rows is None)
+            if rows is not None:
+                assert found[1].dtype == dtype
+                close(found[1], rows, tolerance)
+            if learned:
+                expected = gradients([output, rows], learned)
+                for ours, theirs in zip(gradients(found, learned), expected, strict=True):
+                    close(ours, theirs, tolerance)
+        close(module.contributions(*tokens, **limits), parts, tolerance)
     with torch.no_grad(), torch.device("meta"):
         found = module(*tokens, **limits, need_weights=True)
     close(found[0], output, tolerance)
@@ -182,7 +183,7 @@ def test_chunks_through_a_cache_are_one_pass(chunks, h_kv, rotary, causal, limit
         limits = {"causal": causal}
         if limited:
             limits |= {"key_mask": key_mask[:, :seen], "score_bias": bias[..., past:seen, :seen]}
-        with torch.set_grad_enabled(learning):
+        with torch.set_grad_enabled(learning), torch.device("meta"):
             close(module.contributions(chunk, cache=cache, **limits), parts)
             assert len(cache) == past
             branch = copy.copy(cache)
