@@ -3,7 +3,7 @@
     python benchmarks/mutations.py              # all of them, about ten minutes on two cores
     python benchmarks/mutations.py --every 10   # every tenth
 
-Each mutant (tests/tools/mutants.py) is asked what a diagnosis asks; a name isn't looked for. One
+Each mutant (mutants.py) is asked what a diagnosis asks; a name isn't looked for. One
 that fails nothing is compared with attnlib's own on random valid calls (valid_calls.py), gradients,
 caches and dropout among them:
 
@@ -34,7 +34,7 @@ from valid_calls import DEEPER, OWN, USUAL, first_difference
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the tools that tests share
 
-from tools.mutants import FILES, Mutation, build, mutations, seen
+from mutants import FILES, Mutation, build, mutations, seen
 
 CALLS = 24  # random calls of each kind
 
