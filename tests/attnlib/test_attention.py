@@ -8,12 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.modules import F64, make_module
-from torch import nn
 
 from attnlib import (
     KVCache,
     MultiHeadAttention,
-    causal_mask,
     merge_heads,
     padding_mask,
     scaled_dot_product_attention,
@@ -195,23 +193,6 @@ def test_chunks_through_a_cache_are_one_pass(chunks, h_kv, rotary, causal, limit
         close(outputs[-1], output)
     if learning:
         close(*gradients([torch.cat(outputs, 1)], [x]), *gradients(whole[:1], [x]))
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_it_equals_the_module_of_torch(bias):
-    ours = make_module(12, 3, kdim=5, vdim=7, bias=bias)
-    theirs = nn.MultiheadAttention(12, 3, bias=bias, kdim=5, vdim=7, batch_first=True, dtype=F64)
-    parts = (ours.W_q, ours.W_k, ours.W_v)
-    with torch.no_grad():
-        for name, part in zip("qkv", parts, strict=True):
-            getattr(theirs, f"{name}_proj_weight").copy_(part.weight)
-        if bias:
-            theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
-    theirs.out_proj.load_state_dict(ours.W_o.state_dict())
-    tokens = [torch.randn(2, 5, width, dtype=F64) for width in (12, 5, 7)]
-    blocked = ~causal_mask(5)  # there True = blocked
-    expected = theirs(*tokens, attn_mask=blocked, average_attn_weights=False)
-    torch.testing.assert_close(ours(*tokens, causal=True, need_weights=True), expected)
 
 
 def test_heads_are_slices_of_columns():
