@@ -69,6 +69,7 @@ def test_it_is_a_causal_model_of_pre_norm_blocks():
     assert type(model) is TransformerModel and model.causal and list(model.readouts) == ["next"]
     assert [block.norm_position for block in model.blocks] == ["pre", "pre"]
     assert [block.feed_forward.d_ff for block in model.blocks] == [32, 32]
+    assert [block.dropout for block in small(dropout=0.5).blocks] == [0.5, 0.5]
     assert type(model.final_norm) is LayerNorm
     whole = model(TOKENS).logits["next"]
     assert whole.shape == (2, 5, 11)
