@@ -34,14 +34,20 @@ from attndoctor.reference import reference
 from attnlib import MultiHeadAttention
 
 PAIRS = 40
-RIGHT = (
-    MultiHeadAttention, visitors.MultiHeadedAttention, visitors.CausalSelfAttention,
-    public.NanoGPTExplicit,
-    public.WithResidualAndNorm, public.WithMasksOfFourAxes, public.WithContextLength,
-    public.ListOfHeads, public.ValuesFirst, public.Timm, public.VitPytorch, public.PackedByHeads,
-    public.PackedByNumbers, public.WithNumbersForAMask, public.WithCrossAttention,
-    public.GroupedQueries, public.Torchscale, public.RotaryInside, nn.MultiheadAttention,
-)  # fmt: skip
+RIGHT = {
+    one.__name__: one
+    for one in (
+        MultiHeadAttention, visitors.MultiHeadedAttention, visitors.CausalSelfAttention,
+        nn.MultiheadAttention,
+    )
+} | {
+    name: getattr(public, name)
+    for name in (
+        "NanoGPTExplicit", "WithResidualAndNorm", "WithMasksOfFourAxes", "ListOfHeads",
+        "ValuesFirst", "Timm", "VitPytorch", "PackedByHeads", "PackedByNumbers",
+        "WithNumbersForAMask", "WithCrossAttention", "Torchscale", "RotaryInside",
+    )
+}  # fmt: skip
 
 
 def candidates(pairs: int) -> dict[str, dict[str, Any]]:
@@ -59,7 +65,7 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
     return {
         "exhibits": {exhibit.name: exhibit for exhibit in museum.EXHIBITS},
         f"{pairs} pairs of exhibits, drawn (seed 0)": two,
-        "public code, right": {one.__name__: one for one in RIGHT},
+        "public code, right": RIGHT,
         "broken in ways of their own": MISSED | FOUND_BEFORE,
         "built, d = 768, h = 12": {
             "nn.MultiheadAttention": nn.MultiheadAttention(768, 12, batch_first=True),

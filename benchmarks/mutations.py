@@ -3,9 +3,9 @@
     python benchmarks/mutations.py              # all of them, about ten minutes on two cores
     python benchmarks/mutations.py --every 10   # every tenth
 
-Each mutant (tests/tools/mutants.py) is asked what a diagnosis asks; a name isn't looked for. One
-that fails nothing is compared with plain loops on random valid calls, among them gradients, caches
-and dropout (tests/tools/valid_calls.py):
+Each mutant (mutants.py) is asked what a diagnosis asks; a name isn't looked for. One
+that fails nothing is compared with attnlib's own on random valid calls (valid_calls.py), gradients,
+caches and dropout among them:
 
 * killed: broken, or different at the edges, or it can't even be built or called;
 * told: healthy and different, but the diagnosis tells that it was taken for another kind of module
@@ -30,11 +30,11 @@ from pathlib import Path
 import torch
 from measuring import Goal, save, show, show_goals
 from rich.progress import track
+from valid_calls import DEEPER, OWN, USUAL, first_difference
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the tools that tests share
 
-from tools.mutants import FILES, Mutation, build, mutations, seen
-from tools.valid_calls import DEEPER, OWN, USUAL, first_difference
+from mutants import FILES, Mutation, build, mutations, seen
 
 CALLS = 24  # random calls of each kind
 

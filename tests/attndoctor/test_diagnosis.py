@@ -155,28 +155,6 @@ def load_torch(module, reference):
     module.inner.out_proj.load_state_dict(reference.W_o.state_dict())
 
 
-class Averaging(Torch):
-    """Unadapted, torch's own module averages heads."""
-
-    def forward(self, query, key, value):
-        return self.inner(query, key, value)
-
-
-class Naive(Torch):
-    """With all heads it still has NaN rows."""
-
-    def forward(self, query, key, value, *, mask=None):
-        hide = None if mask is None or mask.dim() == 3 else ~mask
-        if mask is not None and mask.dim() == 3:
-            hide = ~mask.repeat_interleave(self.inner.num_heads, 0)
-        return self.inner(query, key, value, attn_mask=hide, average_attn_weights=False)
-
-
-class Inverting(WithALoop):
-    def forward(self, query, key, value, mask=None):
-        return super().forward(query, key, value, None if mask is None else ~mask)
-
-
 class DropsInEvaluation(WithSoftmaxInFloat32):
     def train(self, mode=True):
         return super().train(True)
@@ -191,9 +169,6 @@ test_what_a_reader_writes = diagnoses({
     "float32 softmax": (WithSoftmaxInFloat32, {}, "healthy", "not untried: dropout on average"),
     "fused": (Fused, {}, "healthy", "not untried: causal", "not untried: padding"),
     "torch": (Torch, LOADED, "healthy", "not untried: limits together"),
-    "torch, averaging": (Averaging, LOADED, "meant", "only: averaged heads"),
-    "torch, naive": (Naive, LOADED, "at the edges", "only: NaN rows"),
-    "a mask inverted": (Inverting, {}, "meant", "only: inverted mask"),
     "drops in evaluation": (DropsInEvaluation, {}, "broken", "first: training with dropout"),
 })  # fmt: skip
 

@@ -1,7 +1,5 @@
 """What people hand in is asked, however it is built, wrapped and called."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,11 +13,6 @@ from attndoctor import CallError, diagnose
 from attndoctor.__main__ import main
 
 pytestmark = pytest.mark.thorough
-
-
-def self_attention(**methods):
-    """Plain attention whose forward takes x alone and returns its output alone, but for methods."""
-    return but(Plain, **{"forward": lambda self, x: self.attend(x)[0], **methods})
 
 
 def changed(module, **attributes):
@@ -46,29 +39,9 @@ class Required(public.NamesThatSayNothing):
         return public.in_heads(self.num_heads, *self.W(x).chunk(3, -1))
 
 
-class PackedByHeads(Required):
-    def packed(self, x):
-        return public.split(self.W(x), self.num_heads).chunk(3, -1)
-
-
-class SequenceFirst(PackedByHeads):
-    """As Megatron has it: tokens [T, B, d]."""
-
-    fill = -10000.0
-
-    def forward(self, hidden_states, attention_mask):
-        return self.attend(hidden_states.transpose(0, 1), attention_mask).transpose(0, 1)
-
-
 class OfPadding(Required):
     def forward(self, x, padding_mask):
         return self.attend(x, padding_mask[:, None, None])
-
-
-class UnscaledRequired(Required):
-    def packed(self, x):
-        q, k, v = super().packed(x)
-        return q * q.shape[-1] ** 0.5, k, v
 
 
 HIDES = "exhibit: inverted mask", "conventions: hiding", "not report: varies"
@@ -76,15 +49,9 @@ test_masks_that_must_be_given = diagnoses({
     "required": (Required, {}, "meant", *HIDES),
     "required, told": (Required, {"mask": "hide"}, "at the edges"),
     "required, told otherwise": (Required, {"mask": "keep"}, "broken"),
-    "packed by heads": (PackedByHeads, {}, "meant", *HIDES),
-    "tokens first": (SequenceFirst, {}, "meant", "conventions: tokens first"),
-    "tokens first, told": (SequenceFirst, {"batch_first": False}, "at the edges"),
     "padding": (OfPadding, {}, "healthy"),
-    "unscaled": (UnscaledRequired, {"mask": "hide"}, "meant", "only: no scale"),
-    "NaN": (
-        but(Plain, weigh=lambda self, scores, allowed: Plain.weigh(self, scores, allowed) / 0 * 0),
-        {}, "broken", "not report: varies",
-    ),
+    "NaN": (but(Plain, weigh=lambda self, scores, allowed: scores.softmax(-1) / 0 * 0), {},
+        "broken", "not report: varies"),
 })  # fmt: skip
 
 
@@ -116,12 +83,8 @@ test_what_has_no_gradients = diagnoses({
     "without gradients": (ForInference, {}, "meant", "conventions: for inference", "no_grad"),
     "in inference mode": (InInferenceMode, {}, "meant", "conventions: for inference"),
     "wrong besides": (but(ForInference, mix=shifted), {}, "broken"),
-    "checkpointed": (
-        self_attention(
-            forward=lambda self, x: checkpoint(lambda x: self.attend(x)[0], x, use_reentrant=True)
-        ),
-        {}, "healthy",
-    ),
+    "checkpointed": (but(Plain, forward=lambda self, x:
+        checkpoint(lambda x: self.attend(x)[0], x, use_reentrant=True)), {}, "healthy"),
 })  # fmt: skip
 
 
@@ -159,9 +122,8 @@ test_what_the_machine_lacks_is_no_bug = diagnoses(
         "causally": (raising(MISSING[1], always=False), {}, "not asked", MACHINE),
         "a bug besides": (but(raising(MISSING[1], always=False), scores=unscaled), {}, "broken",
             "only: no scale"),
-        "several processes": (self_attention(
-            mix=lambda self, weights, v: torch.distributed.all_reduce(Plain.mix(self, weights, v))
-        ), {}, "not asked"),
+        "several processes": (but(Plain, mix=lambda self, weights, v:
+            torch.distributed.all_reduce(Plain.mix(self, weights, v))), {}, "not asked"),
     }
 )  # fmt: skip
 
@@ -196,69 +158,6 @@ def test_weights_that_are_computed_are_asked_as_plain_ones():
 
 
 # --- sizes ---------------------------------------------------------------------------------------
-
-
-class OfAConfig(nn.Module):
-    """Its key heads are known to its config alone."""
-
-    def __init__(self, config):
-        super().__init__()
-        self.d_k = config.hidden_size // config.num_attention_heads
-        self.groups = config.num_attention_heads // config.num_key_value_heads
-        d, kv = config.hidden_size, config.num_key_value_heads * self.d_k
-        self.q_proj, self.o_proj = nn.Linear(d, d), nn.Linear(d, d)
-        self.k_proj, self.v_proj = nn.Linear(d, kv), nn.Linear(d, kv)
-
-    def forward(self, x):
-        q, k, v = (
-            W(x).unflatten(-1, (-1, self.d_k)).transpose(1, 2)
-            for W in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        return self.o_proj(public.join(public.attend(q, self.share(k), self.share(v))[0]))
-
-    def share(self, x):
-        return x.repeat_interleave(self.groups, 1)
-
-
-class OfGPT2(Plain):
-    def __init__(self, config):
-        super().__init__(config.hidden_size, config.num_attention_heads)
-        self.bias = torch.ones(config.max_position_embeddings, 1, dtype=torch.bool)
-
-
-class OfLitGPT(OfAConfig):
-    def __init__(self, config):
-        super().__init__(config)
-        assert config.n_query_groups == config.num_key_value_heads
-
-
-class OfATutorial(Plain):
-    def __init__(self, hid_dim, n_heads, device):
-        super().__init__(hid_dim, n_heads)
-        self.scale = torch.ones(1).to(device)
-
-
-class OfKeras(Plain):
-    def __init__(self, num_heads, key_dim):
-        super().__init__(num_heads * key_dim, num_heads)
-        assert key_dim == self.d_k == 10 or self.d_model != 30
-
-
-class KeepsItsConfig(Plain):
-    """It drops what a config says, beside a dropout of its own for another place."""
-
-    def __init__(self, config):
-        super().__init__(24, 4)
-        self.config = config
-        self.hidden_dropout = nn.Dropout(self.share)
-
-    @property
-    def share(self):
-        is_dict = isinstance(self.config, dict)
-        return self.config["dropout"] if is_dict else self.config.dropout
-
-    def mix(self, weights, v):
-        return super().mix(F.dropout(weights, self.share, self.training), v)
 
 
 class WideHeads(Plain):
@@ -302,13 +201,6 @@ def of_one_size(self, x):
     return x.view(8, 16, self.num_heads, -1).transpose(1, 2)
 
 
-class OfAFewTokens(OfOneLength):
-    def split(self, x):
-        if x.shape[1] > self.seq_len:
-            raise ValueError("too long")
-        return Plain.split(self, x)
-
-
 def of_eights(self, x):
     assert x.shape[1] % 8 == 0, "pad to a multiple of 8"
     return self.attend(x)
@@ -328,30 +220,20 @@ OfKernels = but(Plain, forward=of_kernels)
 CERTAIN = "not_comparable: certain sizes"
 WIDE, UNSCALED_WIDE = "module_under_test: wide heads", but(WideHeads, scores=unscaled)
 test_sizes = diagnoses({
-    **{one.__name__: (one, {}, "healthy") for one in (OfGPT2, OfLitGPT, OfATutorial, OfKeras)},
-    "grouped": (OfAConfig, {}, "healthy", "not untried: grouped heads"),
-    "tiled": (but(OfAConfig, share=lambda self, x: x.repeat(1, self.groups, 1, 1)), {}, "broken",
-        "first: grouped heads", "only: grouped heads tiled"),
-    "a dict for a config": (KeepsItsConfig({"dropout": 0.1}), {}, "healthy",
-        "not untried: training with dropout"),
-    "no dropout in a config": (KeepsItsConfig(SimpleNamespace(dropout=0.0)), {}, "healthy",
-        "not untried: training with dropout"),
+    "a device": (lambda hid_dim, n_heads, device: Plain(hid_dim, n_heads).to(device), {},
+        "healthy"),
+    "Keras": (lambda num_heads, key_dim: Plain(num_heads * key_dim, num_heads), {}, "healthy"),
     "wide heads": (WideHeads(), {}, "healthy", WIDE, "taken: 20"),
-    "wide heads, built": (lambda d, h: WideHeads(d, h), {}, "healthy", WIDE),
     "wide heads in place": (WideHeadsInPlace, {}, "healthy", WIDE),
-    "unscaled narrow ones": (UNSCALED_WIDE(d_k=12, d_v=12), {}, "", "only: no scale"),
     "unscaled wide ones": (UNSCALED_WIDE(), {}, "", "only: no scale"),
     "unscaled, told": (UNSCALED_WIDE(), {"scale": 1}, "healthy"),
     "shifted wide ones": (but(WideHeads, mix=shifted)(), {}, "broken"),
-    "eight for four": (WideHeads(), {"num_heads": 8}, "", "num_heads=4"),
     "eight for four, built": (Plain(48, 4), {"num_heads": 8}, "meant", "num_heads=4"),
     "wrong for any number": (but(Plain, mix=without_first_head)(48, 4), {"num_heads": 8}, "",
         "not num_heads=4"),
-    "one length": (OfOneLength(24, 4), {}, "not asked", CERTAIN, "2 samples of 50 tokens"),
     "one length, class": (OfOneLength, {}, "not asked", CERTAIN, "2 samples of 128 tokens"),
     "one size": (but(OfOneLength, split=of_one_size), {}, "not asked", CERTAIN,
         "8 samples of 16 tokens"),
-    "few tokens": (OfAFewTokens(24, 4, 8), {}, "not asked", CERTAIN, "2 samples of 8 tokens"),
     "multiples of 8": (but(Plain, forward=of_eights), {}, "not asked", CERTAIN, "8 and 16 tokens"),
     "kernels": (OfKernels, {}, "not asked", "not_comparable: certain widths", "10", "64"),
     "kernels, built": (OfKernels(64, 4), {}, "healthy"),
@@ -387,17 +269,6 @@ class EachItsOwn(Plain):
         return attend_across(self, x, context, None, None if kept is None else ~kept)
 
 
-class EachItsOwnCausally(EachItsOwn):
-    """Its mask is one of padding, which only asking tells."""
-
-    def forward(self, x, context=None, mask=None, context_mask=None):
-        return super().forward(x, context, mask, context_mask)
-
-    def attend(self, query, key=None, value=None, allowed=None):
-        causal = fit(causal=True, T=query.shape[1])
-        return super().attend(query, key, value, causal if allowed is None else allowed & causal)
-
-
 class AcrossAsInBERT(Plain):
     def forward(self, x, attention_mask=None, encoder_hidden_states=None,
                 encoder_attention_mask=None):  # fmt: skip
@@ -415,12 +286,6 @@ def across(name, *, ignored=False):
         forward=namespace["forward"],
         across=lambda self, x, other: self.attend(x, None if ignored else other)[0],
     )
-
-
-def of_one_sequence(self, x, encoder_hidden_states=None):
-    if encoder_hidden_states is not None:
-        raise ValueError("build it with is_cross_attention=True")
-    return self.attend(x)[0]
 
 
 def of_gemma3(self, hidden_states, position_embeddings: torch.Tensor = None):
@@ -446,8 +311,6 @@ test_names_of_arguments = diagnoses({
        for one in (OfDETR, AcrossAsInDETR, EachItsOwn)},
     **{name: (across(name), {}, "healthy", "not untried: two sequences") for name in NAMES_OF_KEYS},
     "ignored": (across("enc_src", ignored=True), {}, "broken"),
-    "padding beside one for the context": (EachItsOwnCausally, {}, "healthy",
-        "not untried: padding", "taken: its mask [B, T]"),
     "keys of another sequence": (AcrossAsInBERT, {}, "healthy", f"not untried: {BETWEEN}"),
     "keys of another sequence, blind": (but(AcrossAsInBERT, attend=blind_across), {}, "",
         f"fails: {BETWEEN}"),
@@ -458,9 +321,7 @@ test_names_of_arguments = diagnoses({
         "taken: queries made of y"),
     "source and target": (but(Plain, forward=lambda self, src, tgt: self.attend(tgt, src)), {},
         "healthy", "not untried: two sequences"),
-    "source alone": (but(Plain, forward=lambda self, src: self.attend(src)), {}, "healthy"),
     "the second lost": (but(Plain, forward=lambda self, x, y: self.attend(x)), {}, "broken"),
-    "built for one sequence": (but(Plain, forward=of_one_sequence), {}, "healthy"),
     "of the target": (but(Plain, forward=lambda self, x, tgt_mask=None: self.attend(x)[0]), {},
         "", "fails: a mask"),
     "unlike torch": (but(Plain, forward=lambda self, x, key_padding_mask=None:
@@ -600,12 +461,6 @@ def test_a_default_dtype_that_a_forward_changes_is_told():
 # --- errors that are raised on purpose -----------------------------------------------------------
 
 
-def at_most_eight(self, query, *, mask=None):
-    if len(query) > 8:
-        raise ValueError("at most 8 samples")
-    return Limited.forward(self, query, mask=mask)
-
-
 def without_a_sample(self, x):
     B, T, d = x.squeeze().shape
     return self.attend(x.view(B, T, d))
@@ -625,12 +480,8 @@ def wrong_when_long(self, weights, v):
 
 
 SeveralTokens = but(Plain, forward=several_tokens)
-AtMostEight = but(Limited, forward=at_most_eight)
 test_errors_on_purpose_are_not_broken = diagnoses({
-    "at most eight": (AtMostEight, {}, "not asked", "report: refuses",
-        "ValueError: at most 8 samples", "13 samples of 1"),
     "several tokens": (SeveralTokens, {}, "not asked", "report: refuses", "AssertionError"),
-    "at most eight, wrong": (but(AtMostEight, mix=wrong_when_long), {}, "broken"),
     "several tokens, wrong": (but(SeveralTokens, mix=wrong_when_long), {}, "broken"),
     "a sample lost": (but(Plain, forward=without_a_sample), {}, "broken", "1 sample of 7 tokens"),
     "a wrong call": (but(Plain, forward=pooled), {}, "broken", "13 samples of 1 token)"),
@@ -655,21 +506,8 @@ class KeepsATuple(KeepsADict):
 
 
 class KeepsKeysAndValues(Plain):
-    stacked = False
-
     def forward(self, x, past_key_value=None, use_cache=True):
-        kept = tuple(self.split(W(x)) for W in (self.W_k, self.W_v))
-        output, _ = self.attend(x)
-        return output, torch.stack(kept) if self.stacked else kept
-
-
-class KeepsThemStacked(KeepsKeysAndValues):
-    stacked = True
-
-
-class KeepsThemBesideWeights(KeepsKeysAndValues):
-    def forward(self, x, kv_cache=None):
-        return *self.attend(x), super().forward(x)[1]
+        return self.attend(x)[0], tuple(self.split(W(x)) for W in (self.W_k, self.W_v))
 
 
 def needs_its_past(self, x, use_cache, layer_past):
@@ -677,18 +515,13 @@ def needs_its_past(self, x, use_cache, layer_past):
 
 
 FOREIGN = "report: foreign cache", "not report: defaults"
-KEEPING = {
-    KeepsKeysAndValues: "(past_key_value, use_cache)",
-    KeepsThemStacked: "(past_key_value, use_cache)",
-    KeepsThemBesideWeights: "(kv_cache)",
-}
 test_what_is_kept = diagnoses({
     "a dict": (KeepsADict, {}, "healthy", *FOREIGN),
     "a tuple": (KeepsATuple, {}, "healthy", *FOREIGN),
     "a past": (but(Plain, forward=needs_its_past), {}, "healthy"),
-    **{one.__name__: (one, {}, "healthy", *FOREIGN, names) for one, names in KEEPING.items()},
-    **{f"{one.__name__}, unscaled": (but(one, scores=unscaled), {}, "", "only: no scale")
-       for one in KEEPING},
+    "keys and values": (KeepsKeysAndValues, {}, "healthy", *FOREIGN, "(past_key_value, use_cache)"),
+    "keys and values, unscaled": (but(KeepsKeysAndValues, scores=unscaled), {}, "",
+        "only: no scale"),
 })  # fmt: skip
 
 
@@ -701,18 +534,11 @@ def labml(self, query, mask=None):
     return self.attend(query.transpose(0, 1), allowed=allowed)[0].transpose(0, 1)
 
 
-def crossed(*, heads_first):
-    def forward(self, x, key_padding_mask=None):
-        if key_padding_mask is None:
-            return self.attend(x)[0]
-        hidden, h = key_padding_mask[:, None], self.num_heads
-        if heads_first:
-            hidden = hidden.repeat_interleave(h, 0).unflatten(0, (h, len(x))).transpose(0, 1)
-        else:
-            hidden = hidden.repeat(h, 1, 1).unflatten(0, (len(x), h))
-        return self.attend(x, allowed=~hidden)[0]
-
-    return but(Plain, forward=forward)
+def crossed(self, x, key_padding_mask=None):
+    if key_padding_mask is None:
+        return self.attend(x)[0]
+    hidden = key_padding_mask[:, None].repeat(self.num_heads, 1, 1)
+    return self.attend(x, allowed=~hidden.unflatten(0, (len(x), -1)))[0]
 
 
 class Gained(Plain):
@@ -741,8 +567,7 @@ test_other_axes = diagnoses({
     "tokens first, other masks": (but(Plain, forward=labml), {}, "not asked",
         "report: other masks",
         "conventions: tokens first"),
-    "padding by heads": (crossed(heads_first=True), {}, "broken", *MIXED),
-    "padding by samples": (crossed(heads_first=False), {}, "broken", *MIXED),
+    "padding by samples": (but(Plain, forward=crossed), {}, "broken", *MIXED),
     "whether a mask is true": (but(Plain, forward=if_mask), {}, "broken", "report: ambiguous"),
     "a gain": (Gained, {}, "not asked", "gain", "not .qkv"),
     "weights for an output": (but(Plain, forward=lambda self, x: self.attend(x)[1]), {}, "",

@@ -7,7 +7,7 @@ import torch
 from tools import public_attentions as public
 from tools import reported_attentions as reported
 from tools import uncommon_attentions as uncommon
-from tools.broken_attentions import Plain, SlicesOfTokens, but
+from tools.broken_attentions import Plain, SlicesOfTokens, but, scaled_by
 from tools.diagnoses import ask, diagnosed, diagnoses, refusals
 from torch import nn
 from transformers import BertConfig, GPT2Config, LlamaConfig, Qwen3Config
@@ -42,10 +42,6 @@ def grouped(kind, config, **sizes):
     return kind(config(**sizes, attn_implementation="eager"), layer_idx=0)
 
 
-def scaled(scale):
-    return lambda d_model, num_heads: public.ScaledBy(d_model, num_heads, scale)
-
-
 FINITE = {"a finite minimum"}
 FILLED = FINITE | {"-1e9 in half precision"}
 NAN = {"NaN rows"}
@@ -64,7 +60,6 @@ KINDS = {
     "masks of four axes": (public.WithMasksOfFourAxes, {}, FINITE | FOUR, "[T, T] or [B, 1, T, T]"),
     "the same, told so": (public.WithMasksOfFourAxes, {"mask_shape": "[B, 1, T, T]"}, FINITE,
         "its mask [B, 1, T, T]"),
-    "LLMs from scratch": (public.WithContextLength, {}, set(), "W_q, W_k, W_v"),
     "a list of heads": (public.ListOfHeads, {}, set(), "always causal"),
     "values first": (public.ValuesFirst, {}, FILLED | FOUR, "forward(values, keys, query, mask)"),
     "timm": (public.Timm, {}, set(), "attn_mask [T, T] or [B, 1, T, T] where True = may look"),
@@ -73,7 +68,6 @@ KINDS = {
     "packed by numbers": (public.PackedByNumbers, {}, FILLED | FOUR, "(interleaved)"),
     "ones and zeros": (public.WithNumbersForAMask, {}, set(), "where 1 = may look"),
     "cross-attention": (public.WithCrossAttention, {}, FINITE | FOUR, "forward(x, context, mask)"),
-    "grouped queries": (public.GroupedQueries, {}, set(), "module_under_test: biases"),
     "one rank of masks": (public.Torchscale, {}, NAN, "its attn_mask [T, T] that is added"),
     "three in a list": (public.ThreeInAList, {}, FILLED | FOUR, "forward(query, key, value, mask)"),
     "in other words": (public.InOtherWords, {}, set(), "forward(queries, keys, values)"),
@@ -84,7 +78,6 @@ KINDS = {
     "padding called mask": (public.PaddingCalledMask, {}, set(),
         "its mask [B, T] where True = may look"),
     "bare matrices": (public.BareMatrices, {}, FILLED, RAW, "x @ W."),
-    "bare matrices, built": (public.BareMatrices(48, 4), {}, FILLED, RAW, "x @ W."),
     "bare layers": (public.BareLayers, {}, set(), RAW, "x @ W.T"),
     "a matrix for each head": (public.PerHead, {}, set(), "always causal"),
     "kernels of Flax": (public.KernelsOfFlax, {}, set(), "forward(inputs_q, inputs_kv)"),
@@ -92,7 +85,6 @@ KINDS = {
     "values first, of three": (public.ValuesFirstOfThree, {}, set(), "v, k, q)", "x @ W"),
     "lists of matrices": (public.ListsOfMatrices, {}, set(), "x @ W"),
     "biases apart": (public.BiasesApart, {}, set(), "W_k"),
-    "one key head": (public.MultiQuery, {}, set()),
     "torch": (nn.MultiheadAttention, {}, SHOWN, "[T, B, d]"),
     "torch, built": (nn.MultiheadAttention(48, 4, batch_first=True), {}, SHOWN,
         "its attn_mask [T, T] or [B h, T, T] where True = hidden"),
@@ -108,16 +100,11 @@ KINDS = {
     "Qwen3": (grouped(Qwen3Attention, Qwen3Config, head_dim=20), {}, SHOWN,
         "module_under_test: wide heads", "20"),
     "heads spread": (public.HeadsSpread, {}, set(), SPREAD, "W_q, W_k, W_v and W_o"),
-    "heads spread, built": (public.HeadsSpread(48, 4), {}, set(), SPREAD, "W_v and W_o"),
     "heads spread inside": (public.HeadsSpreadInside, {}, set(), SPREAD, "W_q, W_k, W_v."),
     "numbers of all heads": (public.NumbersOfAllHeads, {}, set(), "((d qkv h)"),
     "bfloat16": (public.InBfloat16, {}, set()),
-    "low rank beside it": (public.WithLora, {}, set()),
     "a gate beside it": (public.WithAGate, {}, set()),
     "QK-norm": (public.NormalizedByLayers, {}, set(), "(q_norm, k_norm)"),
-    "T5's scale": (scaled(lambda d_k: 1), {"scale": 1}, set(), "module_under_test: scale told"),
-    "muP's scale": (scaled(lambda d_k: 1 / d_k), {"scale": lambda d_k: 1 / d_k}, set(),
-        "module_under_test: scale told"),
     "own layers": (uncommon.OfOwnLayers, {}, set()),
     "packed by groups": (uncommon.PackedByGroups, {}, set(), "(heads)", "always causal"),
     "packed by groups, built": (uncommon.PackedByGroups(48, 4, 2), {}, set(), "(heads)"),
@@ -128,7 +115,6 @@ KINDS = {
         "[B, d, T]"),
     "layers called trans": (reported.Transformed, {}, set()),
     "two in one": (reported.TwoInOne, {}, set()),
-    "two in one, built": (reported.TwoInOne(48, 4), {}, set(), "queries and keys", "(blocks)"),
     "factory arguments": (reported.OfFactoryArguments, {}, set(), "forward(query, key)"),
     "its own heads": (reported.HeadsOfItsOwn(SimpleNamespace(num_attention_heads=8), 24, 3), {},
         set()),
@@ -196,11 +182,9 @@ test_what_is_more_than_attention_cannot_be_asked = diagnoses({
     "a convolution unused": (but(public.WithAConvolution, forward=lambda self, x:
         Silent.forward(self, 2 * x)), {}, "broken"),
     "ALiBi": (public.WithALinearBias, {}, "not asked", ORDER),
-    "a window": (public.WithAWindow, {}, "not asked", ORDER),
     "a tuple": (public.OfATuple, {}, "not asked", FORM),
     "a tuple, around it": (but(public.OfATuple,
         forward=lambda self, x: public.OfATuple.forward(self, (x, x, x))), {}, "healthy"),
-    "images": (public.OfImages, {}, "not asked", FORM),
     "patches": (reported.OfPatches, {}, "not asked", FORM),
     "no batch": (reported.WithoutABatch, {}, "not asked", "not_comparable: one sequence"),
     "no batch, wrong": (but(reported.WithoutABatch, scores=lambda self, q, k:
@@ -218,12 +202,9 @@ test_what_is_more_than_attention_cannot_be_asked = diagnoses({
         "([T, T], [B, T, T], ", "IndexError"),
     "positions shown": (reported.ShowsItsPositions,
         {"returns": lambda result: (result[0], result[2])}, "healthy"),
-    "cosines and sines, told": (reported.NeedsTurns,
-        {"arguments": {"cos": torch.ones(1, 1), "sin": torch.zeros(1, 1)}}, "healthy"),
 })  # fmt: skip
 test_what_lacks_an_option_is_an_error = refusals({
     "positions shown": (reported.ShowsItsPositions, {}, CallError, "(result[0], result[2])"),
-    "cosines and sines": (reported.NeedsTurns, {}, CallError, "torch.ones(1, 1)"),
     "no linear layers": (uncommon.OfEqualizedLayers, {}, CallError, "build: not found"),
 })  # fmt: skip
 
@@ -260,21 +241,11 @@ class Hides(visitors.MultiHeadedAttention):
         return super().forward(query, key, value, None if mask is None else mask == 0)
 
 
-class TokensFirst(public.GroupedQueries):
-    def __init__(self, embed_dim, num_heads):
-        super().__init__(embed_dim, num_heads, num_heads)
-
-    def forward(self, x):
-        return super().forward(x.transpose(0, 1)).transpose(0, 1)
-
-
-UNSCALED, DIVIDED = scaled(lambda d_k: 1), scaled(lambda d_k: 1 / d_k)
 SLICES = "exhibit: slices of the embedding", "exhibit: sqrt(d_model)", "not gradients,"
 OWN_DROPOUT = uncommon.OwnRandomNumbers
 test_what_is_found_out_excuses_no_bug = diagnoses({
     "not causal, told": (public.Timm, {"causal": "always"}, "broken"),
     "causal, told otherwise": (visitors.CausalSelfAttention, {"causal": "when asked"}, "broken"),
-    "biases told": (public.NanoGPTWithoutBias, {"bias": True}, "broken"),
     "axes told": (public.WithMasksOfFourAxes, {"mask_shape": "[B, T, T]"}, ""),
     "packing told": (public.PackedByHeads, {"qkv": "blocks"}, ""),
     "no last layer": (bert(BertSelfAttention), {}, "meant", "only: forgotten W_o"),
@@ -288,15 +259,7 @@ test_what_is_found_out_excuses_no_bug = diagnoses({
         "only: merge without transpose"),
     "True hides": (Hides, {}, "meant", "exhibit: inverted mask", "conventions: hiding"),
     "True hides, told": (Hides, {"mask": "hide"}, "at the edges"),
-    "tokens first": (TokensFirst, {}, "meant", "only: attention across the batch",
-        "conventions: tokens first"),
-    "tokens first, told": (TokensFirst, {"batch_first": False}, "healthy"),
-    "no scale": (UNSCALED, {}, "meant", "only: no scale", "scale=1,"),
-    "no scale, told otherwise": (UNSCALED, {"scale": 2}, "broken"),
-    "a root told as none": (public.HeadsSpread, {"scale": 1}, "broken"),
-    "scaled twice": (DIVIDED, {}, "meant", "only: scale applied twice", "1 / d_k,"),
-    "slices of tokens": (SlicesOfTokens, {}, "broken", *SLICES),
-    "slices of tokens, built": (SlicesOfTokens(24, 3), {}, "broken", *SLICES),
+    "no scale, told otherwise": (scaled_by(lambda **_: 1), {"scale": 2}, "broken"),
     "slices of tokens, wide": (SlicesOfTokens(64, 8), {}, "broken", *SLICES),
     "its own layers": (OwnLayersWithoutBias, {}, "broken", "first: self-attention"),
     "masks cut": (uncommon.CutsItsMasks, {}, "at the edges",
@@ -305,11 +268,8 @@ test_what_is_found_out_excuses_no_bug = diagnoses({
     "dropout that samples share": (uncommon.SharedDropout, {}, "at the edges",
         "first: dropout of each sample", "dropout of each sample: edge"),
     "random numbers of its own": (OWN_DROPOUT, {}, "healthy", "taken: key_mask, causal)"),
-    "random numbers of nobody": (uncommon.RandomNumbersOfNobody, {}, "healthy"),
     "random numbers that forget masks": (uncommon.OwnRandomNumbersForgetMasks, {}, "",
         "first: limits in training with dropout"),
-    "low rank beside it": (public.WithLora, {}, "healthy", "report: extra parameters",
-        "lora_A, lora_B"),
     "a gate beside it": (public.WithAGate, {}, "healthy", "report: extra parameters", "gate"),
     "nothing beside it": (public.HeadsSpread, {}, "healthy", "not report: extra parameters"),
     "a dropout to tell": (public.WithADropoutToTell, {}, "broken", "not taken: dropout"),

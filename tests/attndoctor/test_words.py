@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from tools.broken_attentions import Drops, Limited, Plain, but, filled_with, fit
+from tools.broken_attentions import Limited, Plain, but, filled_with, fit
 from tools.diagnoses import FILES, diagnoses
 from torch import nn
 
@@ -39,19 +39,6 @@ class ShowsUnmasked(Limited):
         return super().forward(x, mask=mask)[0], super().forward(x)[1]
 
 
-class NormalizedFirst(Plain):
-    def __init__(self, d_model, num_heads):
-        super().__init__(d_model, num_heads)
-        self.norm = nn.LayerNorm(d_model)
-
-    def forward(self, x, rotation=None):
-        return self.attend(self.norm(x))
-
-
-class NeverDrops(Drops):
-    mix = Plain.mix
-
-
 def weighing(weigh):
     return but(
         Plain,
@@ -77,16 +64,12 @@ Rounded = weighing(lambda scores: ((32 * scores).round() / 32).softmax(-1))
 test_what_no_exhibit_is_gets_words = diagnoses({
     **{said: (one, {}, "broken", "no exhibit", *alone(said)) for said, one in SAID.items()},
     "rounded": (Rounded, {}, "broken", "no exhibit", "report: rounded"),
-    "never drops": (NeverDrops, {}, "broken", "no exhibit", "first: training with dropout"),
     "as transformers": (but(Plain, forward=padded(1)), {}, "healthy",
         "taken: its attention_mask [B, T]", "not report: defaults"),
     "the other way": (but(Plain, forward=padded(0), weigh=filled_with(-1e9)), {"mask": "hide"},
         ""),
     "switched off": (but(Plain, forward=replaced_by_padding), {}, "broken",
         "only: a mask switches causality off"),
-    "replaced": (but(Plain, forward=lambda self, x, mask=None: fused(self, x, mask)), {}, "",
-        "report: mask replaces"),
-    "normalized": (NormalizedFirst, {}, "", "report: norms", "report: defaults", "rotation"),
 })  # fmt: skip
 
 

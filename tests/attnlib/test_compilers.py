@@ -46,14 +46,6 @@ def test_compiles_without_a_graph_break(module, options):
 
 
 @torch.no_grad()
-def test_compiled_generation(module):
-    compiled = torch.compile(module, fullgraph=True, backend="eager")
-    x, cache = torch.randn(2, 7, 16, dtype=F64), KVCache()
-    chunks = [compiled(c, causal=True, cache=cache)[0] for c in x.split([4, 1, 1, 1], 1)]
-    assert torch.allclose(torch.cat(chunks, 1), module(x, causal=True)[0], atol=1e-12)
-
-
-@torch.no_grad()
 @pytest.mark.parametrize("tokens", [5, 9])
 def test_compiled_generation_token_by_token(module, tokens):
     def step(token, cache):
@@ -65,13 +57,14 @@ def test_compiled_generation_token_by_token(module, tokens):
     assert torch.allclose(output, module(x, causal=True)[0], atol=1e-12)
 
 
+@pytest.mark.parametrize("learning", [True, False])
 @pytest.mark.parametrize("options", [OPTIONS["output"], OPTIONS["causal weights"]])
-def test_exports_with_any_number_of_tokens(module, options):
+def test_exports_with_any_number_of_tokens(module, options, learning):
     T = torch.export.Dim("T", min=2, max=512)
-    shapes = {"query": {1: T}} | dict.fromkeys(options)
-    program = torch.export.export(
-        module, (torch.randn(2, 5, 16, dtype=F64),), options, dynamic_shapes=shapes
-    ).module()
+    shapes, x = {"query": {1: T}} | dict.fromkeys(options), torch.randn(2, 5, 16, dtype=F64)
+    with torch.set_grad_enabled(learning):
+        exported = torch.export.export(module, (x,), options, dynamic_shapes=shapes)
+        program = exported.module()
     for tokens in (2, 11):
         x = torch.randn(2, tokens, 16, dtype=F64)
         same(program(x, **options), module(x, **options))
@@ -115,40 +108,17 @@ def test_rotary_positions_are_compiled_once_and_exported():
 
 
 @torch.no_grad()
-def test_exports_shared_heads_without_gradients(module):
-    T = torch.export.Dim("T", min=2, max=512)
-    x, options = torch.randn(2, 5, 16, dtype=F64), {"need_weights": True}
-    shapes = {"query": {1: T}, "need_weights": None}
-    program = torch.export.export(module, (x,), options, dynamic_shapes=shapes).module()
-    x = torch.randn(2, 11, 16, dtype=F64)
-    same(program(x, **options), module(x, **options))
-
-
-TRACED = {
-    "output": {},
-    "causal": {"causal": True},
-    "weights": {"need_weights": True, "causal": True},
-}
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("options", TRACED.values(), ids=TRACED)
+@pytest.mark.parametrize("name", ["output", "causal", "causal weights"])
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # of the checks: sizes become text
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_traced_for_any_number_of_tokens(module, options):
+def test_traced_for_any_number_of_tokens(module, name):
     module.requires_grad_(False)  # a function's parameters become constants of its trace
 
     def attend(x, mask):
-        output, weights = module(x, mask=mask, **options)
+        output, weights = module(x, mask=mask, **OPTIONS[name])
         return (output,) if weights is None else (output, weights)
 
     traced = torch.jit.trace(attend, (torch.randn(2, 5, 16, dtype=F64), random_mask(5, 5)))
     for B, T in ((2, 5), (3, 7), (1, 1)):
         inputs = torch.randn(B, T, 16, dtype=F64), random_mask(T, T)
         same(traced(*inputs), attend(*inputs))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_scripting_is_refused_by_pytorch(module):
-    with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
-        torch.jit.script(module)

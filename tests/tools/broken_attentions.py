@@ -165,17 +165,6 @@ def renormalized(self, scores, allowed):
     return weights / weights.sum(-1, keepdim=True)
 
 
-class FusedPathDropsInEvaluation(Drops):
-    def forward(self, query, *, need_weights=False):
-        self.asked = need_weights
-        output, weights = self.attend(query)
-        return output, weights if need_weights else None
-
-    def mix(self, weights, v):
-        drops = self.training or not self.asked
-        return Plain.mix(self, F.dropout(weights, self.dropout.p, drops), v)
-
-
 class FusedPathRenormalizes(Limited):
     def forward(self, query, *, mask=None, need_weights=False):
         self.renormalizes = not need_weights
@@ -197,60 +186,10 @@ class DropsScores(Drops):
         return self.dropout(super().scores(q, k))
 
 
-class DropsScoresUntold(DropsScores):
-    """With a share that its constructor doesn't take."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__(d_model, num_heads, 0.1)
-
-
 def without_division(self, weights, v):
     """What stays isn't divided by the share that stays."""
     kept = torch.rand_like(weights) >= self.dropout.p
     return Plain.mix(self, weights * kept if self.training else weights, v)
-
-
-class ChangesPadding(Limited):
-    def forward(self, query, *, key_mask=None):
-        answer = super().forward(query, key_mask=None if key_mask is None else key_mask.clone())
-        if key_mask is not None:
-            key_mask.fill_(True)
-        return answer
-
-
-class ChangesTheTokens(Plain):
-    def forward(self, query):
-        output, weights = self.attend(query.clone())
-        with torch.no_grad():
-            query += output
-        return output, weights
-
-
-class BufferOf64(Limited):
-    """Always causal as far as its triangle goes."""
-
-    def forward(self, query):
-        T = query.shape[1]
-        allowed = torch.ones(T, T, dtype=torch.bool)
-        allowed[:64, :64] = allowed[:64, :64].tril()
-        return self.attend(query, allowed=allowed)
-
-
-class EitherMaskAllows(Limited):
-    def forward(self, query, *, mask=None, key_mask=None):
-        both = mask is not None and key_mask is not None
-        allowed = fit(mask) | fit(None, key_mask) if both else fit(mask, key_mask)
-        return self.attend(query, allowed=allowed)
-
-
-class KeepsTheFirstMask(Limited):
-    """Of each shape."""
-
-    def forward(self, query, *, mask=None):
-        kept = vars(self).setdefault("kept", {})
-        if mask is not None:
-            mask = kept.setdefault(tuple(mask.shape), mask)
-        return super().forward(query, mask=mask)
 
 
 class KeepsTheLastKeys(Plain):
@@ -263,29 +202,11 @@ class KeepsTheLastKeys(Plain):
         return super().scores(q, k if last is None or last.shape != k.shape else (k + last) / 2)
 
 
-class ReadsMasksByColumns(Limited):
-    def forward(self, query, key=None, value=None, *, mask=None):
-        if mask is not None and len(mask) != mask.shape[-1]:
-            mask = mask.mT.reshape(mask.shape)
-        return super().forward(query, key, value, mask=mask)
-
-
 class ForgottenBiases(Plain):
     def forward(self, query):
         q, k, v = (self.split(F.linear(query, W.weight)) for W in (self.W_q, self.W_k, self.W_v))
         weights = self.weigh(self.scores(q, k), None)
         return self.mix(weights, v), weights
-
-
-def in_its_order(x):
-    return torch.as_strided(x, x.shape, (x[0].numel(), x.shape[-1], 1))
-
-
-def values_of_queries(self, query, key=None, value=None, allowed=None):
-    """Where lengths agree."""
-    if key is not None and key.shape == query.shape:
-        value = query
-    return Plain.attend(self, query, key, value, allowed)
 
 
 MISSED = {
@@ -297,7 +218,6 @@ MISSED = {
         forward=lambda self, query, *, mask=None, causal=False, need_weights=False:
         Limited.forward(self, query, mask=mask, causal=causal) if need_weights
         else (self.attend(query)[0], None)),
-    "FusedPathDropsInEvaluation": FusedPathDropsInEvaluation,
     "FusedPathTakesAnyMaskForCausal": but(Limited,
         forward=lambda self, query, *, mask=None, need_weights=False:
         Limited.forward(self, query, mask=mask) if need_weights
@@ -313,20 +233,12 @@ MISSED = {
         Limited.forward(self, query, key_mask=key_mask, causal=causal and key_mask is None)),
     "MaskOrPadding": but(Limited, forward=lambda self, query, *, mask=None, key_mask=None:
         Limited.forward(self, query, mask=mask, key_mask=key_mask if mask is None else None)),
-    "EitherMaskAllows": EitherMaskAllows,
-    "SqueezesABatchOfOne": but(Plain, mix=lambda self, weights, v:
-        Plain.mix(self, weights, v).squeeze()),
-    "ReadsMemoryInItsOrder": but(Plain, forward=lambda self, query:
-        self.attend(in_its_order(query))),
     "WithoutGradients": but(Plain, forward=torch.no_grad()(lambda self, query:
         self.attend(query))),
-    "WithoutGradientsOfTheInput": but(Plain, forward=lambda self, query:
-        self.attend(query.detach())),
     "DetachedWeights": but(Plain, weigh=lambda self, scores, allowed:
         Plain.weigh(self, scores, allowed).detach()),
     "ValuesOfKeys": but(Plain, forward=lambda self, query, key, value:
         self.attend(query, key, key)),
-    "ReadsMasksByColumns": ReadsMasksByColumns,
     "ExponentiatesAsItIs": but(Plain, weigh=lambda self, scores, allowed:
         scores.exp() / scores.exp().sum(-1, keepdim=True)),
     "RenormalizesWithASmallNumber": but(Masked, weigh=multiplied),
@@ -338,23 +250,12 @@ MISSED = {
     "AlwaysCausalFilled": but(AlwaysCausal, weigh=filled_with(-100.0)),
     "AlwaysCausalFilledWithMinus20": but(AlwaysCausal, weigh=filled_with(-20.0)),
     "DropsScores": DropsScores,
-    "DropsScoresUntold": DropsScoresUntold,
     "KeepsTooLittle": but(Drops, mix=without_division),
-    "ChangesPadding": ChangesPadding,
-    "ChangesTheTokens": ChangesTheTokens,
-    "BufferOf64": BufferOf64,
-    "KeepsTheFirstMask": KeepsTheFirstMask,
     "KeepsTheLastKeys": KeepsTheLastKeys,
-    "ValuesOfQueriesWhereLengthsAgree": but(Plain, attend=values_of_queries),
     "ReturnsFloat64": but(Plain, mix=lambda self, weights, v:
         Plain.mix(self, weights, v).double()),
 }  # fmt: skip
 FOUND_BEFORE = {
-    "AsManySamplesAsHeads": but(Limited, forward=lambda self, query, *, mask=None:
-        Limited.forward(self, query, mask=mask if mask is None or mask.dim() == 2
-                        else mask.view(self.num_heads, *query.shape[1:2] * 2))),
-    "DetachesMaskedScores": but(Limited, weigh=lambda self, scores, allowed:
-        Limited.weigh(self, scores if allowed.shape[-1] == 1 else scores.detach(), allowed)),
     "CausalThatIsIgnored": but(Plain, forward=lambda self, query, *, causal=False:
         self.attend(query)),
     "CausalThatIsAlwaysOn": but(Limited, forward=lambda self, query, *, causal=False:
@@ -364,13 +265,4 @@ FOUND_BEFORE = {
         F.dropout(Plain.weigh(self, scores, allowed), 0.1)),
     "MadeAnew": but(Plain, mix=lambda self, weights, v: nn.Linear(self.d_model, self.d_model)(
         (weights @ v).transpose(1, 2).flatten(2))),
-}  # fmt: skip
-AT_AN_EDGE = {
-    "a mask for each head": (but(Limited, forward=lambda self, query, *, mask=None:
-        Limited.forward(self, query, mask=mask[:, :1] if mask is not None and mask.dim() == 4
-                        else mask)),),
-    "arguments left out": (but(Limited, forward=lambda self, query, key=None, value=None:
-        Limited.forward(self, query, key, value, causal=key is None)),),
-    "gradients of the weights": (but(Plain, forward=lambda self, query:
-        (self.attend(query)[0], self.attend(query.detach())[1])),),
 }  # fmt: skip

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attndoctor.museum.visitors import CausalSelfAttention
+from tools.broken_attentions import but
 
 
 def attend(q, k, v, hidden=None, fill=-1e9):
@@ -33,6 +34,57 @@ def in_heads(num_heads, *projected):
 
 def join(heads):
     return heads.transpose(1, 2).flatten(2)
+
+
+def zeros_of(mask):
+    return None if mask is None else mask == 0
+
+
+class Usual(nn.Module):
+    """Self-attention in steps, for others to change their names, or one step."""
+
+    layers = "to_q to_k to_v to_out"  # or three, whose second makes keys and values; or two
+    bias = True, True  # of all but the last, of the last
+
+    def __init__(self, dim, heads):
+        self.make(dim, heads)
+
+    def make(self, d, num_heads, inner=None):
+        super().__init__()
+        self.num_heads, inner = num_heads, inner or d
+        for name, width in self.wide():
+            self.add_module(name, nn.Linear(d, width * inner, bias=self.bias[0]))
+        self.add_module(self.layers.split()[-1], nn.Linear(inner, d, bias=self.bias[1]))
+
+    def wide(self):
+        *names, _ = self.layers.split()
+        return [*zip(names, ((), (3,), (1, 2), (1, 1, 1))[len(names)], strict=True)]
+
+    def forward(self, x):
+        return self.last(self.mix(*self.project(x)))
+
+    def ask(self, query, key=None, value=None, hidden=None, fill=-1e9):
+        heads, weights = attend(*self.project(query, key, value), hidden, fill)
+        return self.last(heads), weights
+
+    def project(self, query, key=None, value=None):
+        key = query if key is None else key
+        tokens = query, key, key if value is None else value
+        wide = zip(self.wide(), tokens, strict=False)
+        parts = ((self.get_submodule(name)(x), width) for (name, width), x in wide)
+        return [self.split(part) for x, width in parts for part in x.chunk(width, -1)]
+
+    def split(self, x):
+        return split(x, self.num_heads)
+
+    def mix(self, q, k, v):
+        return attend(q, k, v)[0]
+
+    def last(self, heads):
+        return self.get_submodule(self.layers.split()[-1])(self.join(heads))
+
+    def join(self, heads):
+        return join(heads)
 
 
 class NanoGPTExplicit(CausalSelfAttention):
@@ -57,63 +109,25 @@ class NanoGPTWithoutBias(CausalSelfAttention):
         super().__init__(SimpleNamespace(**names, dropout=0.0, bias=False))
 
 
-class WithResidualAndNorm(nn.Module):
+class WithResidualAndNorm(Usual):
     """MultiHeadAttention of jadore801120's transformer: a sub-layer, with its residual and norm."""
 
+    layers, bias = "w_qs w_ks w_vs fc", (False, False)
+
     def __init__(self, n_head, d_model, d_k, d_v, dropout=0.1):
-        super().__init__()
-        self.n_head, self.d_k, self.d_v = n_head, d_k, d_v
-        self.w_qs = nn.Linear(d_model, n_head * d_k, bias=False)
-        self.w_ks = nn.Linear(d_model, n_head * d_k, bias=False)
-        self.w_vs = nn.Linear(d_model, n_head * d_v, bias=False)
-        self.fc = nn.Linear(n_head * d_v, d_model, bias=False)
-        self.dropout = nn.Dropout(dropout)
-        self.layer_norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.make(d_model, n_head, n_head * d_k)
+        self.dropout, self.layer_norm = nn.Dropout(dropout), nn.LayerNorm(d_model, eps=1e-6)
 
     def forward(self, q, k, v, mask=None):
-        residual = q
-        q, k, v = in_heads(self.n_head, self.w_qs(q), self.w_ks(k), self.w_vs(v))
-        hidden = None if mask is None else mask.unsqueeze(1) == 0
-        heads, weights = attend(q, k, v, hidden)
-        return self.layer_norm(self.dropout(self.fc(join(heads))) + residual), weights
+        output, weights = self.ask(q, k, v, None if mask is None else mask.unsqueeze(1) == 0)
+        return self.layer_norm(self.dropout(output) + q), weights
 
 
-class WithMasksOfFourAxes(nn.Module):
-    """MultiHeadAttention of hyunwoongko's transformer: masks [B, 1, T, T]."""
-
-    def __init__(self, d_model, n_head):
-        super().__init__()
-        self.n_head = n_head
-        self.w_q, self.w_k, self.w_v = (nn.Linear(d_model, d_model) for _ in range(3))
-        self.w_concat = nn.Linear(d_model, d_model)
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = in_heads(self.n_head, self.w_q(q), self.w_k(k), self.w_v(v))
-        heads, _ = attend(q, k, v, None if mask is None else mask == 0, -10000)
-        return self.w_concat(join(heads))
-
-
-class WithContextLength(nn.Module):
-    """MultiHeadAttention of rasbt's "LLMs from scratch": causal by a buffer, no qkv biases."""
-
-    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-        super().__init__()
-        self.d_out, self.num_heads, self.head_dim = d_out, num_heads, d_out // num_heads
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.out_proj = nn.Linear(d_out, d_out)
-        self.dropout = nn.Dropout(dropout)
-        ones = torch.ones(context_length, context_length)
-        self.register_buffer("mask", torch.triu(ones, diagonal=1))
-
-    def forward(self, x):
-        T = x.shape[1]
-        q, k, v = in_heads(self.num_heads, self.W_query(x), self.W_key(x), self.W_value(x))
-        scores = q @ k.transpose(2, 3)
-        scores.masked_fill_(self.mask.bool()[:T, :T], -torch.inf)
-        weights = self.dropout(torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1))
-        return self.out_proj(join(weights @ v))
+# MultiHeadAttention of hyunwoongko's transformer: masks [B, 1, T, T].
+WithMasksOfFourAxes = but(Usual, layers="w_q w_k w_v w_concat",
+    __init__=lambda self, d_model, n_head: self.make(d_model, n_head),
+    forward=lambda self, q, k, v, mask=None:
+    self.ask(q, k, v, zeros_of(mask), -10000)[0])  # fmt: skip
 
 
 class OneHead(nn.Module):
@@ -121,16 +135,15 @@ class OneHead(nn.Module):
 
     def __init__(self, n_embd, head_size, block_size, dropout):
         super().__init__()
-        self.key = nn.Linear(n_embd, head_size, bias=False)
-        self.query = nn.Linear(n_embd, head_size, bias=False)
-        self.value = nn.Linear(n_embd, head_size, bias=False)
+        self.key, self.query, self.value = (
+            nn.Linear(n_embd, head_size, bias=False) for _ in range(3)
+        )
         self.register_buffer("tril", torch.tril(torch.ones(block_size, block_size)))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
         T = x.shape[1]
-        k, q = self.key(x), self.query(x)
-        scores = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
+        scores = self.query(x) @ self.key(x).transpose(-2, -1) * self.key.out_features**-0.5
         scores = scores.masked_fill(self.tril[:T, :T] == 0, float("-inf"))
         return self.dropout(F.softmax(scores, dim=-1)) @ self.value(x)
 
@@ -149,170 +162,113 @@ class ListOfHeads(nn.Module):
         return self.dropout(self.proj(torch.cat([head(x) for head in self.heads], dim=-1)))
 
 
-class ValuesFirst(nn.Module):
-    """SelfAttention(values, keys, query, mask) of a popular video, with matrices of full width."""
-
-    def __init__(self, embed_size, heads):
-        super().__init__()
-        self.heads = heads
-        self.values, self.keys, self.queries = (nn.Linear(embed_size, embed_size) for _ in range(3))
-        self.fc_out = nn.Linear(embed_size, embed_size)
-
-    def forward(self, values, keys, query, mask):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1))
-            for linear, x in ((self.queries, query), (self.keys, keys), (self.values, values))
-        )
-        energy = torch.einsum("nqhd,nkhd->nhqk", q, k)
-        if mask is not None:
-            energy = energy.masked_fill(mask == 0, float("-1e20"))
-        attention = torch.softmax(energy / q.shape[-1] ** 0.5, dim=3)
-        return self.fc_out(torch.einsum("nhql,nlhd->nqhd", attention, v).flatten(2))
+# SelfAttention(values, keys, query, mask) of a popular video, with matrices of full width.
+ValuesFirst = but(Usual, layers="queries keys values fc_out",
+    __init__=lambda self, embed_size, heads: self.make(embed_size, heads),
+    forward=lambda self, values, keys, query, mask:
+    self.ask(query, keys, values, zeros_of(mask), -1e20)[0])  # fmt: skip
 
 
-class Timm(nn.Module):
+class Timm(Usual):
     """Attention of timm's vision transformers: packed by blocks, plain SDPA."""
 
+    layers, bias = "qkv proj", (False, True)
+
     def __init__(self, dim, num_heads=8, qkv_bias=False, attn_drop=0.0, proj_drop=0.0):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.make(dim, num_heads)
         self.q_norm, self.k_norm = nn.Identity(), nn.Identity()
         self.attn_drop, self.proj_drop = nn.Dropout(attn_drop), nn.Dropout(proj_drop)
-        self.proj = nn.Linear(dim, dim)
 
     def forward(self, x, attn_mask=None):
-        B, N, C = x.shape
-        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)
-        q, k, v = qkv.unbind(0)
         dropout = self.attn_drop.p if self.training else 0.0
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout)
-        return self.proj_drop(self.proj(heads.transpose(1, 2).reshape(B, N, C)))
+        heads = F.scaled_dot_product_attention(*self.project(x), attn_mask, dropout)
+        return self.proj_drop(self.last(heads))
 
 
-class VitPytorch(nn.Module):
+class VitPytorch(Usual):
     """Attention of lucidrains' vit-pytorch: a norm before, no biases, `to_qkv` and `to_out`."""
 
+    layers, bias = "to_qkv to_out", (False, True)
+
     def __init__(self, dim, heads=8, dim_head=64, dropout=0.0):
-        super().__init__()
-        inner = dim_head * heads
-        self.heads, self.scale = heads, dim_head**-0.5
-        self.norm = nn.LayerNorm(dim)
-        self.to_qkv = nn.Linear(dim, inner * 3, bias=False)
-        self.to_out = nn.Sequential(nn.Linear(inner, dim), nn.Dropout(dropout))
-        self.dropout = nn.Dropout(dropout)
+        self.make(dim, heads, dim_head * heads)
+        self.norm, self.dropout = nn.LayerNorm(dim), nn.Dropout(dropout)
+        self.to_out = nn.Sequential(self.to_out, nn.Dropout(dropout))
 
     def forward(self, x):
-        q, k, v = in_heads(self.heads, *self.to_qkv(self.norm(x)).chunk(3, dim=-1))
-        weights = self.dropout((q @ k.transpose(-1, -2) * self.scale).softmax(-1))
-        return self.to_out(join(weights @ v))
+        return super().forward(self.norm(x))
+
+    def mix(self, q, k, v):
+        return self.dropout((q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)) @ v
 
 
-class PackedByHeads(nn.Module):
+class PackedByHeads(Usual):
     """MultiheadAttention of the UvA's deep learning notebooks: [q, k, v] of each head in turn."""
 
+    layers = "qkv_proj o_proj"
+
     def __init__(self, embed_dim, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv_proj, self.o_proj = (
-            nn.Linear(embed_dim, 3 * embed_dim),
-            nn.Linear(*[embed_dim] * 2),
-        )
+        self.make(embed_dim, num_heads)
 
     def forward(self, x, mask=None, return_attention=False):
-        qkv = self.qkv_proj(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        heads, weights = attend(*qkv.chunk(3, dim=-1), None if mask is None else mask == 0, -9e15)
-        output = self.o_proj(join(heads))
+        output, weights = self.ask(x, hidden=zeros_of(mask), fill=-9e15)
         return (output, weights) if return_attention else output
 
+    def project(self, x, *_):
+        return self.split(self.qkv_proj(x)).chunk(3, -1)
 
-class PackedByNumbers(nn.Module):
+
+class PackedByNumbers(Usual):
     """A vision transformer of a blog: "b n (h d qkv) -> (qkv) b h n d"."""
 
+    layers = "qkv projection"
+
     def __init__(self, emb_size, num_heads, dropout=0.0):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv, self.att_drop = nn.Linear(emb_size, emb_size * 3), nn.Dropout(dropout)
-        self.projection = nn.Linear(emb_size, emb_size)
+        self.make(emb_size, num_heads)
+        self.att_drop = nn.Dropout(dropout)
 
     def forward(self, x, mask=None):
-        qkv = self.qkv(x).unflatten(-1, (self.num_heads, -1, 3)).permute(4, 0, 2, 1, 3)
-        q, k, v = qkv
+        q, k, v = self.qkv(x).unflatten(-1, (self.num_heads, -1, 3)).permute(4, 0, 2, 1, 3)
         energy = q @ k.mT
         if mask is not None:
             energy = energy.masked_fill(~mask, torch.finfo(torch.float32).min)
-        weights = self.att_drop((energy / q.shape[-1] ** 0.5).softmax(-1))
-        return self.projection(join(weights @ v))
+        return self.last(self.att_drop((energy / q.shape[-1] ** 0.5).softmax(-1)) @ v)
 
 
-class WithNumbersForAMask(nn.Module):
+class WithNumbersForAMask(Usual):
     """BERT's oldest way: (1 - mask) * -10000, for a mask of ones and zeros that isn't boolean."""
 
+    layers = "query key value dense"
+
     def __init__(self, hidden_size, num_attention_heads):
-        super().__init__()
-        self.h = num_attention_heads
-        self.query, self.key, self.value = (nn.Linear(hidden_size, hidden_size) for _ in range(3))
-        self.dense = nn.Linear(hidden_size, hidden_size)
+        self.make(hidden_size, num_attention_heads)
 
     def forward(self, hidden_states, attention_mask):
-        q, k, v = (
-            linear(hidden_states).unflatten(-1, (self.h, -1)).transpose(1, 2)
-            for linear in (self.query, self.key, self.value)
-        )
+        q, k, v = self.project(hidden_states)
         scores = q @ k.mT / math.sqrt(q.shape[-1]) + (1.0 - attention_mask) * -10000.0
-        return self.dense(join(scores.softmax(-1) @ v))
+        return self.last(scores.softmax(-1) @ v)
 
 
-class WithCrossAttention(nn.Module):
+class WithCrossAttention(Usual):
     """Attention(x, context=None) of many diffusion models: `to_q`, and `to_kv` of the context."""
 
+    layers, bias = "to_q to_kv to_out", (False, True)
+
     def __init__(self, dim, heads=8, dim_head=64):
-        super().__init__()
-        self.heads, inner = heads, heads * dim_head
-        self.to_q = nn.Linear(dim, inner, bias=False)
-        self.to_kv = nn.Linear(dim, inner * 2, bias=False)
-        self.to_out = nn.Linear(inner, dim)
+        self.make(dim, heads, heads * dim_head)
 
     def forward(self, x, context=None, mask=None):
-        context = x if context is None else context
-        q, k, v = in_heads(self.heads, self.to_q(x), *self.to_kv(context).chunk(2, dim=-1))
-        heads, _ = attend(q, k, v, None if mask is None else ~mask, -torch.finfo(q.dtype).max)
-        return self.to_out(join(heads))
+        hidden = None if mask is None else ~mask
+        return self.ask(x, context, None, hidden, -torch.finfo(x.dtype).max)[0]
 
 
-class GroupedQueries(nn.Module):
-    """Grouped queries on plain SDPA, as torchtune and many others have it."""
-
-    def __init__(self, embed_dim, num_heads, num_kv_heads, attn_dropout=0.0):
-        super().__init__()
-        self.num_heads, self.num_kv_heads, d_k = num_heads, num_kv_heads, embed_dim // num_heads
-        self.q_proj = nn.Linear(embed_dim, embed_dim, bias=False)
-        self.k_proj = nn.Linear(embed_dim, num_kv_heads * d_k, bias=False)
-        self.v_proj = nn.Linear(embed_dim, num_kv_heads * d_k, bias=False)
-        self.output_proj = nn.Linear(embed_dim, embed_dim, bias=False)
-        self.attn_dropout = attn_dropout
-
-    def forward(self, x, mask=None):
-        q = self.q_proj(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        groups = self.num_heads // self.num_kv_heads
-        k, v = (
-            linear(x).unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
-            .repeat_interleave(groups, 1)
-            for linear in (self.k_proj, self.v_proj)
-        )  # fmt: skip
-        if mask is not None and mask.dim() == 3:
-            mask = mask[:, None]
-        dropout = self.attn_dropout if self.training else 0.0
-        return self.output_proj(join(F.scaled_dot_product_attention(q, k, v, mask, dropout)))
-
-
-class RotaryInside(nn.Module):
+class RotaryInside(Usual):
     """An attention that turns queries and keys by position, and can't be asked without."""
 
+    layers, bias = "wq wk wv wo", (False, False)
+
     def __init__(self, dim, n_heads):
-        super().__init__()
-        self.n_heads = n_heads
-        self.wq, self.wk, self.wv, self.wo = (nn.Linear(dim, dim, bias=False) for _ in range(4))
+        self.make(dim, n_heads)
         steps = torch.arange(0, dim // n_heads, 2) / (dim // n_heads)
         self.register_buffer("inv_freq", 10000.0**-steps)
 
@@ -322,26 +278,20 @@ class RotaryInside(nn.Module):
         cos, sin = angles.cos(), angles.sin()
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
-    def forward(self, x):
-        q, k, v = in_heads(self.n_heads, self.wq(x), self.wk(x), self.wv(x))
-        return self.wo(join(attend(self.turn(q), self.turn(k), v)[0]))
+    def mix(self, q, k, v):
+        return attend(self.turn(q), self.turn(k), v)[0]
 
 
-class Torchscale(nn.Module):
+class Torchscale(Usual):
     """Masks of one kind only: [T, T], added; and padding that is True where it hides."""
 
+    layers = "q_proj k_proj v_proj out_proj"
+
     def __init__(self, embed_dim, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
-            nn.Linear(embed_dim, embed_dim) for _ in range(4)
-        )
+        self.make(embed_dim, num_heads)
 
     def forward(self, query, key, value, key_padding_mask=None, attn_mask=None):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2).flatten(0, 1)
-            for linear, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
-        )
+        q, k, v = (x.flatten(0, 1) for x in self.project(query, key, value))
         scores = q @ k.mT / math.sqrt(q.shape[-1])
         if attn_mask is not None:
             scores = scores + attn_mask.unsqueeze(0)
@@ -350,108 +300,83 @@ class Torchscale(nn.Module):
             hidden = key_padding_mask[:, None, None].to(torch.bool)
             scores = scores.masked_fill(hidden, float("-inf"))
         weights = scores.softmax(-1)
-        return self.out_proj(join(weights @ v.unflatten(0, (-1, self.num_heads)))), weights
+        return self.last(weights @ v.unflatten(0, (-1, self.num_heads))), weights
 
 
-class ThreeInAList(nn.Module):
+class ThreeInAList(Usual):
     """MultiHeadedAttention of codertimo's BERT: W_q, W_k and W_v in a list, W_o beside it."""
 
+    layers = "linear_layers.0 linear_layers.1 linear_layers.2 output_linear"
+
     def __init__(self, h, d_model):
-        super().__init__()
-        self.h = h
+        nn.Module.__init__(self)
+        self.num_heads, self.output_linear = h, nn.Linear(d_model, d_model)
         self.linear_layers = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(3))
-        self.output_linear = nn.Linear(d_model, d_model)
 
     def forward(self, query, key, value, mask=None):
-        inputs = zip(self.linear_layers, (query, key, value), strict=True)
-        heads, _ = attend(*(split(linear(x), self.h) for linear, x in inputs),
-                          None if mask is None else mask == 0)  # fmt: skip
-        return self.output_linear(join(heads))
+        return self.ask(query, key, value, zeros_of(mask))[0]
 
 
-class InOtherWords(nn.Module):
-    """AttentionLayer of many forecasters, with its names made of the usual words; values first."""
-
-    def __init__(self, n_feat, heads_count):
-        super().__init__()
-        self.heads_count = heads_count
-        self.value_projection, self.keysLayer = nn.Linear(n_feat, n_feat), nn.Linear(n_feat, n_feat)
-        self.WQ, self.final_linear_layer = nn.Linear(n_feat, n_feat), nn.Linear(n_feat, n_feat)
-
-    def forward(self, queries, keys, values):
-        heads, _ = attend(*(split(linear(x), self.heads_count) for linear, x in (
-            (self.WQ, queries), (self.keysLayer, keys), (self.value_projection, values))
-        ))  # fmt: skip
-        return self.final_linear_layer(join(heads))
+# AttentionLayer of many forecasters, with its names made of the usual words; values first.
+InOtherWords = but(Usual, layers="WQ keysLayer value_projection final_linear_layer",
+    __init__=lambda self, n_feat, heads_count: self.make(n_feat, heads_count),
+    forward=lambda self, queries, keys, values: self.ask(queries, keys, values)[0])  # fmt: skip
 
 
-class NamesThatSayNothing(nn.Module):
-    """Attention of a tiny vision transformer: one matrix is wide, the other isn't."""
-
-    def __init__(self, dim, num_heads):
-        super().__init__()
-        self.num_heads, self.W = num_heads, nn.Linear(dim, 3 * dim, bias=False)
-        self.fc = nn.Linear(dim, dim, bias=False)
-
-    def forward(self, x):
-        return self.fc(join(self.mix(*in_heads(self.num_heads, *self.W(x).chunk(3, -1)))))
-
-    def mix(self, q, k, v):
-        return attend(q, k, v)[0]
+# Attention of a tiny vision transformer: one matrix is wide, the other isn't.
+NamesThatSayNothing = but(Usual, layers="W fc", bias=(False, False),
+    __init__=lambda self, dim, num_heads: self.make(dim, num_heads))  # fmt: skip
 
 
-class ShowsItsScores(nn.Module):
+class ShowsItsScores(Usual):
     """MultiHeadAttention of Whisper: scores beside the output, an added mask, no bias in W_k."""
 
+    layers = "query key value out"
+
     def __init__(self, n_state, n_head):
-        super().__init__()
-        self.n_head, self.key = n_head, nn.Linear(n_state, n_state, bias=False)
-        self.query, self.value, self.out = (nn.Linear(n_state, n_state) for _ in range(3))
+        self.make(n_state, n_head)
+        self.key = nn.Linear(n_state, n_state, bias=False)
 
     def forward(self, x, xa=None, mask=None):
-        xa = x if xa is None else xa
-        q, k, v = in_heads(self.n_head, self.query(x), self.key(xa), self.value(xa))
+        q, k, v = self.project(x, xa)
         scores = q @ k.mT / q.shape[-1] ** 0.5
         if mask is not None:
             scores = scores + mask
-        return self.out(join(scores.softmax(-1) @ v)), scores.detach()
+        return self.last(scores.softmax(-1) @ v), scores.detach()
 
 
-class HeadsBeforeSamples(nn.Module):
+class HeadsBeforeSamples(Usual):
     """MultiHeadAttention of a speech transformer: weights [h B, T, T], and True hides."""
 
+    layers = "w_qs w_ks w_vs fc"
+
     def __init__(self, n_head, d_model):
-        super().__init__()
-        self.n_head = n_head
-        self.w_qs, self.w_ks, self.w_vs, self.fc = (nn.Linear(d_model, d_model) for _ in range(4))
+        self.make(d_model, n_head)
 
     def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            torch.cat(linear(x).chunk(self.n_head, -1))
-            for linear, x in ((self.w_qs, q), (self.w_ks, k), (self.w_vs, v))
-        )
-        hidden = None if mask is None else mask.repeat(self.n_head, 1, 1)
-        heads, weights = attend(q, k, v, hidden, float("-inf"))
-        return self.fc(torch.cat(heads.chunk(self.n_head), -1)), weights
+        hidden = None if mask is None else mask.repeat(self.num_heads, 1, 1)
+        return self.ask(q, k, v, hidden, float("-inf"))
+
+    def split(self, x):
+        return torch.cat(x.chunk(self.num_heads, -1))
+
+    def join(self, heads):
+        return torch.cat(heads.chunk(self.num_heads), -1)
 
 
-class PaddingCalledMask(nn.Module):
+class PaddingCalledMask(Usual):
     """CrossAttention of latent diffusion: its mask is one of keys, [B, T]."""
 
+    bias = False, True
+
     def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
-        super().__init__()
-        self.heads, inner = heads, heads * dim_head
-        context_dim = context_dim or query_dim
-        self.to_q = nn.Linear(query_dim, inner, bias=False)
-        self.to_k = nn.Linear(context_dim, inner, bias=False)
-        self.to_v = nn.Linear(context_dim, inner, bias=False)
-        self.to_out = nn.Sequential(nn.Linear(inner, query_dim), nn.Dropout(0.0))
+        self.make(query_dim, heads, heads * dim_head)
+        self.to_out = nn.Sequential(self.to_out, nn.Dropout(0.0))
 
     def forward(self, x, context=None, mask=None):
-        context = x if context is None else context
-        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(context), self.to_v(context))
-        hidden = None if mask is None else ~mask.reshape(len(x), 1, 1, k.shape[-2])
-        return self.to_out(join(attend(q, k, v, hidden)[0]))
+        T_k = (x if context is None else context).shape[1]
+        hidden = None if mask is None else ~mask.reshape(len(x), 1, 1, T_k)
+        return self.ask(x, context, None, hidden)[0]
 
 
 class WithAConvolution(NamesThatSayNothing):
@@ -483,17 +408,9 @@ class WithADropoutToTell(ThreeInAList):
         self.dropout_rate = dropout_rate
 
 
-class OfTheClassToken(nn.Module):
-    """Class_Attention of CaiT: the first token is the only query."""
-
-    def __init__(self, dim, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.q, self.k, self.v, self.proj = (nn.Linear(dim, dim) for _ in range(4))
-
-    def forward(self, x):
-        q, k, v = in_heads(self.num_heads, self.q(x[:, :1]), self.k(x), self.v(x))
-        return self.proj(join(attend(q, k, v)[0]))
+# Class_Attention of CaiT: the first token is the only query.
+OfTheClassToken = but(Usual, layers="q k v proj",
+    forward=lambda self, x: self.ask(x[:, :1], x)[0])  # fmt: skip
 
 
 class BareMatrices(nn.Module):
@@ -544,7 +461,6 @@ class PerHead(nn.Module):
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(n_heads, d_head)))
         self.W_O = nn.Parameter(torch.randn(n_heads, d_head, d_model))
         self.b_O = nn.Parameter(torch.zeros(d_model))
-        self.n_heads = n_heads
 
     def forward(self, x):
         q, k, v = (
@@ -562,47 +478,34 @@ class KernelsOfFlax(nn.Module):
     def __init__(self, features, num_heads):
         super().__init__()
         shape = features, num_heads, features // num_heads
-        self.query_kernel, self.key_kernel, self.value_kernel = (
-            nn.Parameter(torch.randn(shape)) for _ in range(3)
-        )
+        for name in ("query", "key", "value"):
+            self.register_parameter(f"{name}_kernel", nn.Parameter(torch.randn(shape)))
         self.out_kernel = nn.Parameter(torch.randn(*shape[1:], features))
 
     def forward(self, inputs_q, inputs_kv):
-        q, k, v = (
-            torch.einsum("btd,dhk->bhtk", x, kernel)
-            for x, kernel in (
-                (inputs_q, self.query_kernel),
-                (inputs_kv, self.key_kernel),
-                (inputs_kv, self.value_kernel),
-            )
-        )
-        return torch.einsum("bhtk,hkd->btd", attend(q, k, v)[0], self.out_kernel)
+        asked = (inputs_q, self.query_kernel), (inputs_kv, self.key_kernel)
+        asked = *asked, (inputs_kv, self.value_kernel)
+        heads, _ = attend(*(torch.einsum("btd,dhk->bhtk", x, kernel) for x, kernel in asked))
+        return torch.einsum("bhtk,hkd->btd", heads, self.out_kernel)
 
 
-class KeysFirst(nn.Module):
-    """One projection for keys, queries and values, in this order."""
-
-    def __init__(self, n_embd, n_head):
-        super().__init__()
-        self.n_head = n_head
-        self.kqv, self.proj = nn.Linear(n_embd, 3 * n_embd), nn.Linear(n_embd, n_embd)
-
-    def forward(self, x):
-        k, q, v = (split(one, self.n_head) for one in self.kqv(x).chunk(3, -1))
-        return self.proj(join(attend(q, k, v)[0]))
+# One projection for keys, queries and values, in this order.
+KeysFirst = but(Usual, layers="kqv proj",
+    __init__=lambda self, n_embd, n_head: self.make(n_embd, n_head),
+    mix=lambda self, k, q, v: attend(q, k, v)[0])  # fmt: skip
 
 
-class ValuesFirstOfThree(nn.Module):
+class ValuesFirstOfThree(Usual):
     """One tensor of three matrices, [v, k, q]."""
 
+    layers = "proj"
+
     def __init__(self, dim, num_heads):
-        super().__init__()
-        self.num_heads, self.proj = num_heads, nn.Linear(dim, dim)
+        self.make(dim, num_heads)
         self.qkv = nn.Parameter(torch.randn(3, dim, dim))
 
-    def forward(self, x):
-        v, k, q = (split(x @ W, self.num_heads) for W in self.qkv)
-        return self.proj(join(attend(q, k, v)[0]))
+    def project(self, x):
+        return [self.split(x @ W) for W in self.qkv.flip(0)]
 
 
 class ListsOfMatrices(nn.Module):
@@ -622,33 +525,18 @@ class ListsOfMatrices(nn.Module):
         return torch.cat([attend(x @ q, x @ k, x @ v)[0] for q, k, v in heads], -1) @ self.W_o
 
 
-class BiasesApart(nn.Module):
+class BiasesApart(Usual):
     """Attention of BEiT: a packed projection without a bias, and biases of q and v beside it."""
 
+    layers, bias = "qkv proj", (False, True)
+
     def __init__(self, dim, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv, self.proj = nn.Linear(dim, 3 * dim, bias=False), nn.Linear(dim, dim)
+        self.make(dim, num_heads)
         self.q_bias, self.v_bias = (nn.Parameter(torch.zeros(dim)) for _ in range(2))
 
-    def forward(self, x):
+    def project(self, x):
         bias = torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
-        qkv = F.linear(x, self.qkv.weight, bias).chunk(3, -1)
-        return self.proj(join(attend(*(split(one, self.num_heads) for one in qkv))[0]))
-
-
-class MultiQuery(nn.Module):
-    """One key head for all, whatever the number of heads."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads, d_k = num_heads, d_model // num_heads
-        self.W_q, self.W_o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
-        self.W_k, self.W_v = nn.Linear(d_model, d_k), nn.Linear(d_model, d_k)
-
-    def forward(self, x):
-        k, v = self.W_k(x)[:, None], self.W_v(x)[:, None]
-        return self.W_o(join(attend(split(self.W_q(x), self.num_heads), k, v)[0]))
+        return [self.split(one) for one in F.linear(x, self.qkv.weight, bias).chunk(3, -1)]
 
 
 class WithALinearBias(NamesThatSayNothing):
@@ -661,14 +549,6 @@ class WithALinearBias(NamesThatSayNothing):
         return (q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v
 
 
-class WithAWindow(NamesThatSayNothing):
-    """Each token looks at itself and two before it."""
-
-    def mix(self, q, k, v):
-        window = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool).tril().triu(-2)
-        return attend(q, k, v, ~window)[0]
-
-
 class OfATuple(ThreeInAList):
     """Queries, keys and values in one argument."""
 
@@ -677,85 +557,20 @@ class OfATuple(ThreeInAList):
         return super().forward(query, key, value)
 
 
-class OfImages(nn.Module):
-    """Attention of diffusion models, in short: [B, C, H, W]."""
-
-    def __init__(self, channels, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv, self.proj = nn.Conv2d(channels, 3 * channels, 1), nn.Conv2d(channels, channels, 1)
-
-    def forward(self, x):
-        B, C, H, W = x.shape
-        q, k, v = self.qkv(x).reshape(B, 3, self.num_heads, -1, H * W).mT.unbind(1)
-        return self.proj(attend(q, k, v)[0].mT.reshape(B, C, H, W))
+# "b n (d h) -> b h n d": a head's numbers stand h apart, until they are joined as usual.
+HeadsSpreadInside = but(Usual,
+    split=lambda self, x: x.unflatten(-1, (-1, self.num_heads)).permute(0, 3, 1, 2))  # fmt: skip
 
 
-class Usual(nn.Module):
-    """The names that most have, for others to change one thing."""
-
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.heads = heads
-        self.to_q, self.to_k, self.to_v, self.to_out = (nn.Linear(dim, dim) for _ in range(4))
-
-    def forward(self, x):
-        q, k, v = (self.split(one) for one in (self.queries(x), self.to_k(x), self.to_v(x)))
-        return self.to_out(self.join(self.mix(q, k, v)))
-
-    def queries(self, x):
-        return self.to_q(x)
-
-    def split(self, x):
-        return split(x, self.heads)
-
-    def mix(self, q, k, v):
-        return attend(q, k, v)[0]
-
-    def join(self, heads):
-        return join(heads)
+# Both ways.
+HeadsSpread = but(HeadsSpreadInside,
+    join=lambda self, heads: heads.permute(0, 2, 3, 1).flatten(2))  # fmt: skip
 
 
-class HeadsSpreadInside(Usual):
-    """ "b n (d h) -> b h n d": a head's numbers stand h apart, until they are joined as usual."""
-
-    def split(self, x):
-        return x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)
-
-
-class HeadsSpread(HeadsSpreadInside):
-    """Both ways."""
-
-    def join(self, heads):
-        return heads.permute(0, 2, 3, 1).flatten(2)
-
-
-class NumbersOfAllHeads(nn.Module):
-    """The self-attention of a tutorial: "b t (d k h) -> k b h t d", and "b h t d -> b t (h d)"."""
-
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.heads = heads
-        self.to_qvk, self.W_0 = (
-            nn.Linear(dim, 3 * dim, bias=False),
-            nn.Linear(dim, dim, bias=False),
-        )
-
-    def forward(self, x):
-        qkv = self.to_qvk(x).unflatten(-1, (-1, 3, self.heads)).permute(3, 0, 4, 1, 2)
-        return self.W_0(join(attend(*qkv)[0]))
-
-
-class WithLora(Usual):
-    """With a low-rank update of the queries, whose second matrix begins with 0."""
-
-    def __init__(self, dim, heads):
-        super().__init__(dim, heads)
-        self.lora_A = nn.Parameter(torch.randn(dim, 4))
-        self.lora_B = nn.Parameter(torch.zeros(4, dim))
-
-    def queries(self, x):
-        return self.to_q(x) + x @ self.lora_A @ self.lora_B
+# The self-attention of a tutorial: "b t (d k h) -> k b h t d", and "b h t d -> b t (h d)".
+NumbersOfAllHeads = but(Usual, layers="to_qvk W_0", bias=(False, False),
+    project=lambda self, x:
+    self.to_qvk(x).unflatten(-1, (-1, 3, self.num_heads)).permute(3, 0, 4, 1, 2))  # fmt: skip
 
 
 class WithAGate(NamesThatSayNothing):
@@ -780,11 +595,10 @@ class ThroughBfloat16(Timm):
         return super().forward(x.to(torch.bfloat16), attn_mask)
 
 
-class NormalizedQueries(Usual):
-    """QK-norm by a function: nothing tells of it but what it does."""
-
-    def mix(self, q, k, v):
-        return attend(10 * F.normalize(q, dim=-1), F.normalize(k, dim=-1), v)[0]
+# QK-norm by a function: nothing tells of it but what it does.
+NormalizedQueries = but(Usual,
+    mix=lambda self, q, k, v:
+    attend(10 * F.normalize(q, dim=-1), F.normalize(k, dim=-1), v)[0])  # fmt: skip
 
 
 class NormalizedByLayers(Usual):
@@ -796,15 +610,3 @@ class NormalizedByLayers(Usual):
 
     def mix(self, q, k, v):
         return attend(self.q_norm(q), self.k_norm(k), v)[0]
-
-
-class ScaledBy(Usual):
-    """With another scale by intent: 1 in T5, 1 / d_k in muP."""
-
-    def __init__(self, dim, heads, scale):
-        super().__init__(dim, heads)
-        self.scale = scale
-
-    def mix(self, q, k, v):
-        d_k = q.shape[-1]
-        return attend(q * self.scale(d_k) * math.sqrt(d_k), k, v)[0]

@@ -100,13 +100,6 @@ class AlwaysCausal(Plain):
         return self.attend(x, allowed=fit(causal=True, T=x.shape[1]))[0]
 
 
-class NeedsTurns(Plain):
-    """litgpt: cosines and sines are arguments of their own."""
-
-    def forward(self, x, cos, sin):
-        return self.attend(x)[0]
-
-
 class Transformed(nn.Module):
     """Layers called query_trans, keys_trans and value_trans."""
 

@@ -143,16 +143,6 @@ class OwnRandomNumbers(Drops, Limited):
         return Plain.mix(self, weights * (self.draw(weights) >= share) / (1 - share), v)
 
 
-class RandomNumbersOfNobody(OwnRandomNumbers):
-    """Not even a copy draws the same."""
-
-    def draw(self, weights):
-        return torch.rand(weights.shape, generator=torch.Generator().manual_seed(self.anew()))
-
-    def anew(self):
-        return torch.Generator().seed() % 2**31
-
-
 class SharedDropout(OwnRandomNumbers):
     """Of Flax, broadcast_dropout=True: all samples and heads lose the same looks."""
 

@@ -9,9 +9,6 @@ from typing import get_args
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
 from tools.figure_examples import EXAMPLES
 from tools.figures import FIGURES
 from torch import Tensor, nn
@@ -122,50 +119,3 @@ def test_what_cannot_be_drawn_is_refused_by_name(name):
             assert re.search(rf"\b{argument}\b", str(error)), f"{argument}, {kind}: {error}"
         else:
             pytest.fail(f"{argument}, {kind}: drawn")
-
-
-NUMBERS = st.sampled_from([0, 1, -1, 0.5, 1e-45, 1e-200, 3e38, 1e300, torch.nan, torch.inf])
-TEXTS = st.sampled_from(["", "a", "b\n", "{:.1f}", "$"])
-SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
-DTYPES = st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.bool])
-LEAVES = (
-    st.none() | st.booleans() | st.integers(-3, 6) | NUMBERS | TEXTS
-    | st.builds(range, st.integers(-1, 3), st.integers(-1, 9)) | st.builds(object)
-)  # fmt: skip
-
-
-def tensors(shapes):
-    filled = arrays(float, shapes, elements=NUMBERS).map(torch.from_numpy)
-    return st.builds(Tensor.to, filled, DTYPES)
-
-
-ANYTHING = st.recursive(
-    LEAVES | tensors(SHAPES),
-    lambda items: st.lists(items, max_size=3) | st.dictionaries(TEXTS, items, max_size=2),
-    max_leaves=4,
-)
-
-
-def anything_like(value):
-    """Whatever might come in the place of a good value; often something of its kind."""
-    if isinstance(value, Tensor):
-        return tensors(st.just(tuple(value.shape)) | SHAPES) | ANYTHING
-    if isinstance(value, dict):
-        items = {title: st.just(item) | anything_like(item) for title, item in value.items()}
-        return st.fixed_dictionaries(items) | ANYTHING
-    if isinstance(value, list):
-        return st.tuples(*(st.just(item) | anything_like(item) for item in value)).map(list)
-    return ANYTHING
-
-
-@pytest.mark.parametrize("name", FIGURES)
-@settings(max_examples=10, derandomize=True)
-@given(data=st.data())
-def test_whatever_comes_is_drawn_or_refused_by_name(name, data):
-    arguments = EXAMPLES[name].arguments
-    changed = data.draw(st.sets(st.sampled_from(sorted(arguments)), min_size=1, max_size=2))
-    garbage = {argument: data.draw(anything_like(arguments[argument])) for argument in changed}
-    try:
-        draw(name, garbage)
-    except (TypeError, ValueError) as error:
-        assert re.search(rf"\b({'|'.join(arguments)})\b", str(error)), error

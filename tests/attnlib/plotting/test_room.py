@@ -32,11 +32,8 @@ def labels(data, count):
 
 
 def heads_of(data, h, T_q, T_k):
-    texts = {
-        "tokens": labels(data, T_q),
-        "key_tokens": labels(data, T_k),
-        "titles": labels(data, h),
-    }
+    texts = {"tokens": labels(data, T_q), "key_tokens": labels(data, T_k)}
+    texts["titles"] = labels(data, h)
     return plot_heads(maps(h, T_q, T_k), **data.draw(st.sampled_from([{}, texts])))
 
 
@@ -84,16 +81,10 @@ def test_a_page_can_hold_it_or_the_error_says_what_to_do(argument, count, rows, 
 @pytest.mark.parametrize(
     ("h", "T", "columns"),
     [
-        (1, 20, 1),
-        (4, 20, 2),
-        (12, 20, 3),
-        (48, 20, 7),
-        (3, 4, 3),
-        (9, 4, 4),
-        (2, 512, 2),
+        (1, 20, 1), (4, 20, 2), (12, 20, 3), (48, 20, 7), (3, 4, 3), (9, 4, 4), (2, 512, 2),
         (2, 1000, 1),
     ],
-)
+)  # fmt: skip
 def test_more_heads_stand_in_more_columns(h, T, columns):
     assert plot_heads(maps(h, T, T)).axes[0].get_gridspec().ncols == columns
 

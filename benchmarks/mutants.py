@@ -13,13 +13,13 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
+from tools.mutations import RULES, Mutation, mutations_of
 
 import attnlib
 from attndoctor.examine import examine
 from attndoctor.match import Answers
 from attndoctor.options import DiagnoseOptions
 from attndoctor.support.torch_settings import usual_settings
-from tools.mutations import RULES, Mutation, mutations_of
 
 FOLDER = Path(attnlib.__file__).parent
 FILES = ("masks", "functional", "attention")  # each imports from those before it
