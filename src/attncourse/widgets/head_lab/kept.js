@@ -2,7 +2,7 @@
 // stays beside it.
 
 import { nameOfRun } from "../lab/words.js";
-import { element } from "../shared/dom.js";
+import { element, reachWhileScrolling } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
 import { createButton, createCheckbox, createHeading, createNote } from "../shared/parts.js";
 import { nameOf } from "./findings.js";
@@ -19,6 +19,7 @@ export function createKept(setting, { choose, keep }) {
   const body = element("tbody");
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...head)), body);
   const scroll = element("div", { class: "attn-scroll" }, table);
+  reachWhileScrolling(scroll, "Your models so far"); // it may be empty
   const node = element(
     "div",
     { class: "attn-kept" },
