@@ -571,6 +571,22 @@ def test_few_tiles_stand_in_full_lines_and_a_row_in_all_heads_below_them(show, n
     assert row["x"] + row["width"] < large["x"]
 
 
+@pytest.mark.parametrize("width", [360, 680, 1080])
+def test_however_many_heads_there_are_it_is_as_high(show, width):
+    page = show(tabs_of(SENTENCE), width=width)
+    press(page, "random")
+    slider, heights = page.get_by_role("slider"), set()
+    slider.press("Home")
+    for count in (1, 2, 4, 8, 16):
+        assert page.locator(".attn-tile").count() == count
+        heights.add(round(page.locator(".attn-panels").bounding_box()["height"]))
+        if width > 560 and count == 8:  # there is room for its row in all of them
+            row = page.get_by_role("group", name="A row in all heads")
+            assert row.evaluate("row => row.scrollHeight <= row.clientHeight")
+        slider.press("ArrowRight")
+    assert len(heights) == 1
+
+
 def test_in_forced_colors_marks_keep_theirs_and_the_chosen_is_framed(show):
     page = show(explorer(num_heads=4))
     page.emulate_media(forced_colors="active")

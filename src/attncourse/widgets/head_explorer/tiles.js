@@ -22,7 +22,7 @@ function createTile(head, choose) {
 
 /** A small map a head, with the mean of its rows' largest weights; one is in the tab order, arrow keys move. */
 export function createTiles({ choose }) {
-  const toolbar = createToolbar("", "attn-grid");
+  const toolbar = createToolbar("", "attn-grid attn-scroll");
   const tiles = [];
 
   function draw({ maps, names, means, departs }, { T, ...options }) {
@@ -37,6 +37,7 @@ export function createTiles({ choose }) {
     );
     toolbar.node.style.setProperty("--columns", count <= 8 ? 2 : 4);
     toolbar.node.style.setProperty("--columns-beside", columns);
+    toolbar.node.style.setProperty("--lines-beside", Math.ceil(count / columns));
     toolbar.node.style.setProperty("--columns-alone", Math.min(8, count));
     // Where both don't fit one line the number has its own in every tile, so that no tile moves.
     toolbar.node.classList.toggle("attn-stacked", names.length > 0 || columns > 4);
