@@ -183,9 +183,11 @@ def test_each_preset_paints_its_mask_and_the_alarm_answers(show):
     assert page.locator(".attn-alarm li").count() == 0
 
 
-def test_a_puzzle_shows_its_presets_when_it_is_solved(show):
-    page = show(painter(T=3, puzzle=True, meant_causal=True))
+@pytest.mark.parametrize("width", [360, 1000])
+def test_a_puzzle_shows_its_presets_when_it_is_solved_and_its_map_stays(show, width):
+    page = show(painter(T=3, puzzle=True, meant_causal=True), width=width)
     presets = page.get_by_role("group", name="Masks")
+    place = page.locator(".attn-plot").bounding_box()
     for row, column, said in [
         (0, 1, "Leak: 2 looks "), (0, 2, "Leak: 1 look "), (2, 0, "Leak: 1 look "),
         (1, 2, "No leak; but 1 look is"), (2, 2, "No leak; but 2 looks are"),
@@ -198,8 +200,9 @@ def test_a_puzzle_shows_its_presets_when_it_is_solved(show):
     page.mouse.move(*point(page, 2, 2, T=3))
     page.mouse.down()
     assert verdict(page).startswith("No leak:")
-    assert presets.is_hidden()  # until the stroke ends, or the map would move below the pointer
+    assert presets.is_hidden()  # until the stroke ends
     page.mouse.up()
+    assert presets.is_visible() and page.locator(".attn-plot").bounding_box() == place
     press(page, "causal, window of 3")
     page.mouse.click(*point(page, 0, 2, T=3))
     assert presets.is_visible() and page.locator(".attn-stairs").is_visible()

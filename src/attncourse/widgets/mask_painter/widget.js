@@ -143,6 +143,7 @@ function render({ model, el }) {
   let lastRow = T - 1;
   const solution = presetMask("causal", T).join();
   presets.node.hidden = model.get("puzzle");
+  presets.node.classList.toggle("attn-prize", model.get("puzzle"));
 
   /** Show the row that was painted last, or one that changed in another way. */
   function drawRow() {
@@ -156,7 +157,7 @@ function render({ model, el }) {
     moved.textContent = "";
     const [mask, isCausal] = [model.get("mask"), model.get("meant_causal")];
     const weights = attentionWeights(q, k, { T, d, numHeads: 1, head: 0, causal: false, mask });
-    // When the puzzle is solved, they are shown for good; not during a stroke, for the map moves.
+    // When the puzzle is solved, they are shown for good; not during a stroke, which may go on.
     if (!isStroke && mask.join() === solution) presets.node.hidden = false;
     const isUnsolved = presets.node.hidden;
     root.toggleAttribute("data-unsolved", isUnsolved);
