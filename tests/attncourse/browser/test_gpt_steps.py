@@ -264,22 +264,22 @@ def test_a_head_is_chosen_and_its_part_stays_bright(show):
 def test_it_is_said_once_that_there_is_no_mask(show):
     page = show(steps("v_h", token=2))
     step, told = button(page, "Step"), []
-    note = page.locator(".attn-no-mask.attn-now")
+    line, note, next_line = (
+        page.locator(part)
+        for part in (".attn-code [aria-pressed=true]", ".attn-no-mask:visible", ".attn-no-mask + *")
+    )
     while lit(page) != "chances = softmax(logits)":
         step.click()
         assert note.count() == ("mask" in said(page))
         if "mask" in said(page):
             told.append(said(page))
+            above, mark, below = (one.bounding_box() for one in (line, note, next_line))
+            assert above["y"] < mark["y"] < below["y"]
+            assert above["y"] + above["height"] == below["y"]  # it takes no line of its own
     assert len(told) == 1
     assert "the 2 tokens to come" in told[0]
     shown = show(steps("scores", token=4))
     assert "to come" not in said(shown)
-    line, next_line = (
-        shown.get_by_role("button", name=name).bounding_box()
-        for name in ("scores = [", "weights = ")
-    )
-    mark = shown.locator(".attn-no-mask").bounding_box()
-    assert line["y"] < mark["y"] < next_line["y"]
 
 
 def test_numbers_are_read_by_mouse_finger_and_keys(show):

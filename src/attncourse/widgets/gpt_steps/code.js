@@ -7,8 +7,8 @@ import { LINES } from "./lines.js";
 const INDENT = 4; // spaces in the code
 
 /**
- * The lines of the loop; `jump(line)` is told which one a reader presses. Beside the scores there is
- * room for a note: what would stand there.
+ * The lines of the loop; `jump(line)` is told which one a reader presses. Below the scores there is a
+ * note: what would stand there.
  */
 export function createCode(code, jump) {
   const toolbar = createToolbar("Lines of the loop", "attn-code");
@@ -34,7 +34,7 @@ export function createCode(code, jump) {
   function draw(line, isAtMask) {
     const place = LINES.indexOf(line);
     toolbar.press(place);
-    note.classList.toggle("attn-now", isAtMask);
+    note.hidden = !isAtMask;
     lit = buttons[place];
     keepInSight();
   }
