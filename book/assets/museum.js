@@ -17,18 +17,12 @@
     }
   }
 
-  /** Open the exhibit that a link or the address leads to, and go there. */
-  function follow({ hash }) {
-    const target = document.getElementById(hash.slice(1));
-    const section = target?.closest(EXHIBIT);
-    if (!section) return;
-    show(section);
-    target.scrollIntoView();
-  }
+  /** The exhibit that a link or the address leads to. */
+  const leadsTo = ({ hash }) => document.getElementById(hash.slice(1))?.closest(EXHIBIT);
 
   document.addEventListener("DOMContentLoaded", () => {
     for (const card of document.querySelectorAll(".course-wall a")) {
-      const section = document.getElementById(card.hash.slice(1)).closest(EXHIBIT);
+      const section = leadsTo(card);
       cards.set(section, card);
       section.addEventListener("beforematch", () => show(section));
       card.addEventListener("click", (event) => {
@@ -43,12 +37,14 @@
       back.textContent = "Back to the wall";
       section.append(back);
     }
-    show(null);
-    follow(location);
-    addEventListener("hashchange", () => follow(location));
+    const first = leadsTo(location);
+    show(first);
+    if (first) document.getElementById(location.hash.slice(1)).scrollIntoView();
+    addEventListener("popstate", () => show(leadsTo(location)));
     addEventListener("click", ({ target }) => {
       const link = target.closest('a[href^="#"]');
-      if (link) follow(link); // also where the address is that already, and nothing changes
+      const section = link && leadsTo(link);
+      if (section) show(section); // and the browser goes there, and knows the way back
     });
   });
 })();

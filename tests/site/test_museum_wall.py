@@ -46,6 +46,25 @@ def test_every_exhibit_has_a_card_and_one_is_open_at_a_time(browser, address):
         assert opened(page) == [first] and problems == []
 
 
+def test_back_leads_to_where_the_reader_was_and_forward_opens_the_exhibit_again(browser, address):
+    anchor = museum.EXHIBITS[-1].anchor
+    with open_page(browser, address) as (page, problems):
+        card = page.locator(f'.course-wall a[href="#{anchor}"]')
+        card.scroll_into_view_if_needed()
+        before = page.evaluate("scrollY")
+        card.click()
+        page.wait_for_function(f"location.hash && scrollY !== {before}")
+        page.go_back()
+        page.wait_for_function(f"!location.hash && scrollY === {before}")
+        assert opened(page) == []
+        page.go_forward()
+        page.wait_for_function(f"location.hash && scrollY !== {before}")
+        assert opened(page) == [anchor]
+        page.locator(".course-back >> visible=true").click()
+        page.wait_for_function(f"location.hash !== '#{anchor}'")
+        assert opened(page) == [] and problems == []
+
+
 def test_a_card_shows_maps_alone_and_says_what_they_show(browser, address):
     with open_page(browser, address) as (page, _):
         cards = page.locator(".course-wall svg").evaluate_all(
