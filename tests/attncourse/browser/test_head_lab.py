@@ -1,6 +1,7 @@
 """HeadLab in a real browser, without a kernel: it trains, is asked, muted, and torch's equal."""
 
 import re
+from itertools import pairwise
 
 import pytest
 import torch
@@ -485,6 +486,21 @@ def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(show):
     press(page, "Another sentence")
     assert refusal.inner_text() == ""
     concord.read(field.input_value())
+
+
+@pytest.mark.parametrize("width", [390, 1112])
+def test_another_sentence_hardly_moves_what_stands_below(show, width):
+    page = show(quick(), width=width)
+    heights = page.evaluate("""() => {
+      const button = [...document.querySelectorAll("button")].find(
+        ({textContent}) => textContent === "Another sentence");
+      return Array.from({length: 30}, () => {
+        button.click();
+        return document.querySelector(".attn-widget").getBoundingClientRect().height;
+      });
+    }""")
+    assert len(set(heights)) > 1
+    assert max(abs(a - b) for a, b in pairwise(heights)) <= 60
 
 
 def test_without_workers_it_says_so_and_the_rest_lives(show):

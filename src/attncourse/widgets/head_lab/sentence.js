@@ -6,6 +6,8 @@ import { element, write, writeAttribute } from "../shared/dom.js";
 import { createButton, createForm } from "../shared/parts.js";
 import { answersOf, partOf } from "./findings.js";
 
+const DRAWN = 200; // sentences, of which one is shown
+
 /**
  * The questions about each word of a task's sentence: lists of {readout, relation, what, right};
  * `right` is an answer's place. Where answers are `foretold`, words without a partner are asked nothing:
@@ -127,7 +129,7 @@ export function createSentence(setting, rng, { choose, wanted, look }) {
     ...(task === concord ? [field, submit] : []),
     createButton(setting.another, () => {
       refuse("");
-      choose(task.draw(rng));
+      choose(drawAlike());
     }),
   );
   form.className = "attn-row";
@@ -137,6 +139,22 @@ export function createSentence(setting, rng, { choose, wanted, look }) {
   const another = element("div", { class: "attn-another" }, form, refusal);
   let shown = null;
   let all = []; // the cards
+
+  /** Another sentence about as high: what stands below it hardly moves. */
+  function drawAlike() {
+    const sizesOf = (sentence) => {
+      const asked = questionsOf(sentence, task, setting).map((own) => own.length);
+      return [asked.length, asked.filter((count) => count > 1).length]; // words, and with two answers
+    };
+    const [words, pairs] = sizesOf(wanted());
+    const others = Array.from({ length: DRAWN }, () => task.draw(rng));
+    const changes = others.map((other) => {
+      const [w, p] = sizesOf(other);
+      return Math.max(Math.abs(w - words), Math.abs(w + p - words - pairs));
+    });
+    const most = Math.max(1, Math.min(...changes));
+    return others[changes.findIndex((change) => change <= most)];
+  }
 
   function refuse(message) {
     refusal.textContent = message.replace(/^text must/, "This must");
