@@ -71,6 +71,14 @@ FOCUSED = "document.activeElement.getAttribute('aria-label')"
 # Which word has arcs, and to how many that it must find.
 ARCS_OF = """() => [...document.querySelectorAll(".attn-cards .attn-query select")].map(
   ({value}) => value).concat(document.querySelectorAll(".attn-arc-before").length)"""
+# A title has all its room, and none in the corner where a page puts icons.
+BESIDE_ICONS = """(title) => {
+  const text = document.createRange();
+  text.selectNodeContents(title);
+  const {top, right} = title.closest(".attn-widget").getBoundingClientRect();
+  const isClear = (line) => line.right < right - 108 || line.top > top + 43;
+  return [...text.getClientRects()].every(isClear) && title.scrollHeight <= title.clientHeight;
+}"""
 # Calls `look` whenever something of a lab has changed.
 WATCH = """new MutationObserver(look).observe(document.querySelector(".attn-widget"),
   {subtree: true, childList: true, attributes: true, characterData: true});"""
@@ -349,6 +357,7 @@ def asked(trained_page):
 def test_a_map_and_arcs_show_a_heads_weights_and_partners(asked):
     page, sentence = asked, concord.read(quick().sentence)
     assert min(target_sizes(page)) >= 24  # with what comes with a trained model
+    assert page.locator(".attn-large .attn-heading").evaluate(BESIDE_ICONS)
     maps = model_of(page, 2)(torch.tensor([sentence.ids]), need_weights=True).weights[0][0]
     word(page, 4).focus()
     assert page.evaluate(ARCS_OF) == ["gave", 2]

@@ -64,6 +64,8 @@ def test_by_keys_a_look_is_forbidden_and_allowed_again(lab, model):
     tells(page, "No head is muted")
     hint = told(page).inner_text()
     before = shares_on(page)
+    sharing = page.locator(".attn-sharing .attn-heading")
+    plain = sharing.inner_text()
     batch = pack([concord.read(HeadLab().sentence)])
     which(page).focus()
     for _ in range(1 + [relation.name for relation in concord.relations].index(RELATION)):
@@ -80,6 +82,7 @@ def test_by_keys_a_look_is_forbidden_and_allowed_again(lab, model):
         expect(told(page)).to_contain_text(f"{shares[RELATION]} now")
         assert f"{before[RELATION]} as trained" in told(page).inner_text()
         assert shares_on(page) == shares
+        assert sharing.inner_text() == f"{plain}, as trained"
         with forbidding(model, batch.partners[RELATION], head):
             assert answers_on(page) == answers_of(model, concord.read(HeadLab().sentence))
         blank = page.locator(".attn-tile .attn-barred-look").evaluate_all(
@@ -91,6 +94,7 @@ def test_by_keys_a_look_is_forbidden_and_allowed_again(lab, model):
     page.keyboard.press("Home")
     tells(page, "No head is muted")
     assert (shares_on(page), told(page).inner_text()) == (before, hint)
+    assert sharing.inner_text() == plain
     assert page.locator(".attn-before:visible").count() == 0
 
 

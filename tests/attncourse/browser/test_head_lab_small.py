@@ -224,6 +224,11 @@ def test_the_controls_and_what_they_change_are_in_one_view_and_nothing_moves(lab
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert min(target_sizes(page)) >= 24
     assert page.locator(".attn-widget").bounding_box()["height"] == before
+    page.locator(".attn-more summary").click()
+    before = page.locator(".attn-widget").bounding_box()["height"]
+    press(page, "1")  # of another digest, and a table of fewer rows
+    expect(page.locator(".attn-more tbody tr")).to_have_count(1)
+    assert page.locator(".attn-widget").bounding_box()["height"] == before
 
 
 def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):

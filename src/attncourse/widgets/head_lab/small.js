@@ -158,7 +158,7 @@ export function renderSmall({ model, el }, readState) {
   });
   const live = createLive();
   const why = element("p", { class: "attn-why" }, createWhy());
-  const more = createFold(makeTables);
+  const more = createFold(makeTables, () => digestNotes(run()));
   more.node.classList.add("attn-more");
   const tools = element("div", { class: "attn-row" }, ...training.others);
   more.node.firstChild.after(tools, element("p", { class: "attn-note" }, training.text));
@@ -218,7 +218,7 @@ export function renderSmall({ model, el }, readState) {
       ...row.map((weight) => shortNumber(weight, 3)),
     ]);
     const caption = `What ${words[verbOf(state.sentence).verb]} looks at`;
-    return [...digestNotes(run()), createTable(caption, ["who looks", ...words], rows)];
+    return [createTable(caption, ["who looks", ...words], rows)];
   }
 
   function drawAnswer() {

@@ -143,7 +143,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     start: () => runs.repeat(setting, counts, SEEDS),
     stop: () => runs.stopRepeating(setting),
   });
-  const numbers = createFold(makeTables);
+  const numbers = createFold(makeTables, () => digestNotes(run()));
   const node = element(
     "div",
     { class: "attn-view" },
@@ -203,7 +203,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     });
     const caption = "Right answers, and each head's weight on the true partner";
     const columns = ["relation", "guessing", setting.baselineName, ...learned];
-    return [...digestNotes(run()), createTable(caption, columns, rows)];
+    return [createTable(caption, columns, rows)];
   }
 
   const ask = createAsker((found) => {
@@ -407,10 +407,11 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const shown = run();
     const evaluation = shown?.evaluation ?? null;
     const found = saySharing(evaluation, setting);
+    const trained = evaluation && nameOfChange(state) ? ", as trained" : "";
     sharing.hidden = found.length === 0;
     const one = shown?.numHeads === 1 && spread?.run === shown ? spread.heads?.[0] : null;
     sharing.replaceChildren(
-      createHeading("What one word needs, and which heads look for it best"),
+      createHeading(`What one word needs, and which heads look for it best${trained}`),
       ...found.map(({ text, whose, isShared }) => {
         const line = element("p", {}, `${text}: `, element("strong", {}, whose));
         line.classList.toggle("attn-shared", isShared);

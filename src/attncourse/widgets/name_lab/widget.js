@@ -94,11 +94,10 @@ function render({ model, el }) {
   const samples = createSamples(set, HOTTEST);
   const next = createNext((text) => set("beginning", text));
   const live = createLive();
-  const numbers = createFold(() => [
-    ...digestNotes(run()),
-    ...next.tables(),
-    curves.table(runs.all),
-  ]);
+  const numbers = createFold(
+    () => [...next.tables(), curves.table(runs.all)],
+    () => digestNotes(run()),
+  );
   const root = createWidget(
     "name-lab",
     "A small GPT makes up names",

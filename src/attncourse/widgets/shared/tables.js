@@ -4,14 +4,19 @@ import { element, write } from "./dom.js";
 
 /**
  * A fold with tables that are made only while it is open: `makeTables(shown)` of what was last
- * given to `draw(shown, {summary, label})`.
+ * given to `draw(shown, {summary, label})`; `makeNotes()` are paragraphs above them.
  */
-export function createFold(makeTables) {
+export function createFold(makeTables, makeNotes = () => []) {
   const summary = element("summary");
+  const notes = element("div");
   const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
-  const node = element("details", {}, summary, scroll);
+  const node = element("details", {}, summary, notes, scroll);
   let current = null;
-  const fill = () => node.open && scroll.replaceChildren(...makeTables(current));
+  function fill() {
+    if (!node.open) return;
+    notes.replaceChildren(...makeNotes());
+    scroll.replaceChildren(...makeTables(current));
+  }
   node.addEventListener("toggle", fill);
 
   function draw(shown, { summary: text = "The numbers", label }) {
