@@ -94,11 +94,13 @@ def test_nothing_trains_before_a_reader_asks_for_it(lab):
     page = lab(quick(1))
     page.clock.install()
     slider = page.get_by_role("slider", name="Heads")
-    told = []
+    told, heights = [], set()
     for _ in range(4):
+        heights.add(page.locator(".attn-widget").bounding_box()["height"])
         told.append(re.findall(r"\d+", slider.get_attribute("aria-valuetext")))
         slider.press("ArrowRight")
     assert told == [["1", "16"], ["2", "8"], ["4", "4"], ["8", "2"]]  # heads, and their width
+    assert len(heights) == 1
     page.get_by_role("button", name="Another seed").click()
     page.get_by_role("button", name="Sample again").click()
     page.get_by_role("textbox").fill("tol")
@@ -112,22 +114,24 @@ def test_nothing_trains_before_a_reader_asks_for_it(lab):
 
 
 def test_loss_names_and_bars_move_while_it_trains(lab):
-    page = lab(quick(steps=3000))  # many more than it takes to see that
+    page = lab(quick(1, steps=3000), width=390)  # many more than it takes to see that
     page.evaluate("""() => {
-      window.seen = {curve: new Set(), names: new Set(), bars: new Set()};
+      window.seen = {curve: new Set(), names: new Set(), bars: new Set(), heights: []};
       new MutationObserver(() => {
         seen.curve.add(document.querySelector(".attn-curve")?.getAttribute("d"));
         seen.names.add(document.querySelector(".attn-samples").textContent);
         seen.bars.add(document.querySelector(".attn-chances").textContent);
+        seen.heights.push(document.querySelector(".attn-widget").offsetHeight);
       }).observe(document.querySelector(".attn-widget"),
                  {subtree: true, childList: true, attributes: true, characterData: true});
     }""")
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("seen.curve.size > 4 && seen.names.size > 3 && seen.bars.size > 4")
     assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
+    assert page.evaluate("Math.max(...seen.heights) - Math.min(...seen.heights)") <= 2
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
-    expect(page.locator("output.attn-live")).to_contain_text("Stopped with 4 heads, seed 0 after")
+    expect(page.locator("output.attn-live")).to_contain_text("Stopped with 1 head, seed 0 after")
 
 
 def test_loss_and_guesses_are_those_of_python(lab):

@@ -107,7 +107,6 @@ function createHeads() {
       place.replaceChildren(map.node);
       const last = words.length > 1 ? `“${words.at(-1)}”` : "the start";
       write(heading, `Where each head looks from ${last}`);
-      picture.node.style.setProperty("--rows", count);
     }
     const options = { rows: count, mayLook: () => words.length, top: 1, isMarked: false };
     picture.draw(weights, words.length, options);
