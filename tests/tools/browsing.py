@@ -42,9 +42,10 @@ def serve(folder: Path):
             with contextlib.suppress(ConnectionError):  # the page was closed while it loaded
                 super().copyfile(source, outputfile)
 
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Silent, directory=folder)
-    )
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 128  # a page asks for many files at once
+
+    server = Server(("127.0.0.1", 0), functools.partial(Silent, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}/"
     server.shutdown()

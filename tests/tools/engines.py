@@ -70,7 +70,10 @@ class WebKit:
             pass_fds=[begin],
             stderr=subprocess.DEVNULL,
         )
+        os.close(begin)  # else a screen that can't start would be waited for without end
         display = os.read(end, 20).decode().strip()  # it comes when the screen is there
+        os.close(end)
+        assert display, "Xvfb didn't start"
         environment = os.environ | {"DISPLAY": f":{display}"}
         self.driver = webdriver.WebKitGTK(service=Service(path, env=environment))
 

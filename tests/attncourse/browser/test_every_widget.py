@@ -219,16 +219,19 @@ SHOWN = """(root) => [root.innerHTML, ...[...root.querySelectorAll("input")].map
 # A turn after which all that was put off has been done: until a frame, for less than 20 ms
 # (NameLab's draws), until the browser is idle. Timers and idle work keep the order they came in.
 TURN = """() => new Promise((rest) => requestAnimationFrame(() => setTimeout(
-  () => requestIdleCallback(() => rest()), 20)))"""
+  () => requestIdleCallback(() => rest(), {timeout: 5000}), 20)))"""
 
 
 def shown_at_rest(page, widgets):
     """What widgets show once none of them changes it from turn to turn any more."""
-    before, now = None, [widget.evaluate(SHOWN) for widget in widgets]
-    while now != before:
+    before = None
+    for _ in range(200):
+        now = [widget.evaluate(SHOWN) for widget in widgets]
+        if now == before:
+            return now
         page.evaluate(TURN)
-        before, now = now, [widget.evaluate(SHOWN) for widget in widgets]
-    return now
+        before = now
+    pytest.fail("a widget that nobody touches never rests")
 
 
 @pytest.mark.everyday

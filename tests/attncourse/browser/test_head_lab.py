@@ -205,7 +205,7 @@ def test_a_training_out_of_sight_draws_nothing_before_it_ends(lab):
 
 
 def test_a_training_that_comes_in_sight_is_drawn(lab):
-    page = lab(quick(steps=400))
+    page = lab(quick(steps=4000))  # not over before it is out of sight
     press(page, "Train")
     # Out of sight it hears of some steps, then of nothing more.
     page.evaluate("""() => new Promise((heard) => {
