@@ -1,8 +1,8 @@
 /* The switch Reading / Coding above a page: whether it is read, or its code written and run.
 
    Reading folds code and exercises that are answered in code; Coding opens them, and shows what only
-   coders need (code-switch.css). A line says so until the switch was used. A link to a place in a fold
-   opens it, and who comes from the search finds all exercises open.
+   coders need (code-switch.css). On the first page that a reader opens a line says so, until the switch
+   is used. A link to a place in a fold opens it, and who comes from the search finds all exercises open.
    A reader's choice is kept in their browser; other tabs of the site follow it. What they read stays
    where it is while code above it comes or goes. See course/exercises.py. */
 (() => {
@@ -89,6 +89,9 @@
   });
   addEventListener("storage", ({ key }) => {
     if (key === KEY || key === null) inPlace(update);
+  });
+  addEventListener("pagehide", () => {
+    if (words.isConnected) localStorage.setItem(KEY, "folded"); // it has been told
   });
   addEventListener("pageshow", ({ persisted }) => {
     if (persisted && isCoding() !== (dataset.courseCode === OPEN)) inPlace(update);

@@ -115,6 +115,15 @@ def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browse
     page.close()
 
 
+def test_a_line_explains_the_switch_on_the_first_page_alone(page, small_address):
+    words = page.locator(".course-code-words")
+    assert words.is_visible()
+    page.goto(f"{small_address}other.html")
+    assert words.count() == 0 and open_code(page) == set()
+    page.go_back()
+    assert words.count() == 0
+
+
 def test_the_choice_holds_on_every_page_and_is_kept_and_explained_until_it_was_made(
     page, small_address
 ):

@@ -319,6 +319,22 @@ def test_a_lesson_loads_what_is_looked_at(browser, site_address):
     page.close()
 
 
+WATCH_SHIFTS = """window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const {value} of list.getEntries()) shift += value;
+}).observe({type: "layout-shift", buffered: true})"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_moves_while_a_page_loads(browser, site_address, width):
+    with browser.new_context(viewport={"width": width, "height": 900}) as context:
+        page = context.new_page()
+        page.add_init_script(WATCH_SHIFTS)
+        page.goto(f"{site_address}{all_lessons()[0]}.html")
+        page.evaluate(AT_REST)
+        assert page.evaluate("shift") < 0.05
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_window_loads_only_the_drawings_that_fit_it(browser, site_address, width):
     with browser.new_context(viewport={"width": width, "height": 800}) as context:
