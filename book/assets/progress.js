@@ -54,6 +54,7 @@
     const mark = model.get("_asked");
     if (mark === undefined || code.isDone === undefined) return;
     const key = keyOf(page, mark);
+    const earlierKey = keyOf(page, model.get("_earlier_mark"));
     const names = model.get("kept");
     const untouched = Object.fromEntries(names.map((name) => [name, model.get(name)]));
     const inText = (values) => JSON.stringify(names.map((name) => values[name]));
@@ -105,6 +106,9 @@
       clearing?.rest();
       showProgress();
     }
+    const earlier = textOf(earlierKey);
+    if (earlier && !textOf(key)) write(key, earlier);
+    write(earlierKey, null);
     restore();
     for (const name of names) model.on(`change:${name}`, save);
     widgets.push({ key, restore, follow });
@@ -187,16 +191,22 @@
     if (clearing) clearing.node.hidden = keys().length === 0 && unkept.size === 0;
   }
 
-  /** Forget what no page asks any more. */
+  /** Forget what this page asks no more, and pages that ask nothing. */
   function forgetOldEditions() {
     if (globalThis.courseAsked === undefined) return;
-    const current = Object.entries(asked).flatMap(([ofPage, kinds]) =>
-      Object.values(kinds).flatMap((marks) => marks.map((mark) => keyOf(ofPage, mark))),
+    const current = Object.values(asked[page] ?? {}).flatMap((marks) =>
+      marks.map((mark) => keyOf(page, mark)),
     );
-    for (const key of keys()) if (!current.includes(key)) stored((store) => store.removeItem(key));
+    const others = Object.keys(asked).filter((ofPage) => ofPage !== page);
+    const isWanted = (key) =>
+      current.includes(key) || others.some((ofPage) => key.startsWith(keyOf(ofPage, "")));
+    for (const key of keys()) if (!isWanted(key)) stored((store) => store.removeItem(key));
   }
 
-  forgetOldEditions();
+  addEventListener("load", () => {
+    forgetOldEditions(); // now that answers of the last edition have been taken over
+    showProgress();
+  });
   /** Show what is kept now, perhaps by another page or tab. */
   function followAll() {
     for (const { follow } of widgets) follow();

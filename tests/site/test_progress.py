@@ -244,6 +244,24 @@ def test_what_is_damaged_foreign_or_older_is_as_if_it_were_not_there(browser, sm
         assert problems == []
 
 
+def test_an_answer_of_the_last_edition_is_taken_over(browser, small_address):
+    with open_page(browser, f"{small_address}L91_One.html") as (page, problems):
+        predict(page, "42")
+        ((key, value),) = kept(page)
+        mark = key.split()[-1]
+        states = json.loads(page.locator("script[type$='widget-state+json']").text_content())
+        (state,) = (
+            one["state"] for one in states["state"].values() if one["state"].get("_asked") == mark
+        )
+        page.evaluate("localStorage.clear()")
+        page.evaluate(SET, [key.replace(mark, state["_earlier_mark"]), value])
+        page.reload()
+        page.evaluate(AT_REST)
+        assert said(page, 0) == "Right." and lines(page) != []
+        assert kept(page) == [[key, value]]
+        assert problems == []
+
+
 # Fills the storage to the last byte, beside what is in it.
 FILL = """(() => {
     for (let [size, i] = [2 ** 23, 0]; size >= 1; i++)

@@ -82,7 +82,8 @@ def mark_page(app, doctree):
         for _, model in pages.shown_widgets(doctree):
             entry = entries.get(model)
             if entry and "kept" in entry["state"]:
-                mark = entry["state"]["_asked"] = mark_of(entry)
+                mark, earlier = mark_of(entry), mark_of(entry, told=frozenset())
+                entry["state"] |= {"_asked": mark, "_earlier_mark": earlier}
                 known = marks[WORDS[entry["state"]["_module"]]]
                 known += [mark] if mark not in known else []
     pages.note(app, "asked", {words: known for words, known in marks.items() if known})

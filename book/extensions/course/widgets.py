@@ -32,8 +32,8 @@ OURS = "attncourse.widgets."
 ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 PARTS = re.compile(r"IPY_MODEL_([0-9a-f]{32})")  # other models, such as the widget's layout
 NOT_ASKED = {"layout", "tabbable", "tooltip"}  # what every widget has, some of it by chance
-# What is said of answers; of numbers that are recognized, the first row is right, and is asked for.
-TOLD = {"explanation", "verdicts", "table", "known", "groups"}
+# What a reader is told of an answer. Of numbers that are known the right ones are asked for.
+TOLD = frozenset({"explanation", "verdicts", "table", "known", "groups"})
 INLINE = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as in the widgets' shared/text.js
 
 
@@ -108,23 +108,25 @@ def write_code(env, name: str) -> dict[str, str]:
     return files
 
 
-def mark_of(entry: dict) -> str:
+def mark_of(entry: dict, *, told: frozenset = TOLD) -> str:
     """Return a mark of what a widget asks or shows at first: older answers and links lack it.
 
-    What a reader is told once they answered may be said better: their answer stays.
+    What a reader is told once they answered may be said better: their answer stays. Marks of
+    answers were once of this, too: told=frozenset().
     """
     state = entry["state"]
-    passed_over = NOT_ASKED | TOLD | set(state.get("kept", ()))
+    told = told if "kept" in state else frozenset()
+    passed_over = NOT_ASKED | told | set(state.get("kept", ()))
     names = [name for name in state if name[0] != "_" and name not in passed_over]
     asked = {name: state[name] for name in names}
     for buffer in entry.get("buffers", []):
         name = ".".join(map(str, buffer["path"]))
-        if name not in TOLD:
+        if name not in told:
             asked[name] = buffer["data"]
-        if name == "known":  # float64, whose last digits are the machine's
+        if name == "known":  # float64, whose last digits are the machine's; the right ones first
             numbers = struct.iter_unpack("<d", b64decode(buffer["data"]))
-            right = islice(numbers, sum(fields for _, fields in state["groups"][:1]))
-            asked[name] = [f"{number:.6g}" for (number,) in right]
+            right = sum(fields for _, fields in state["groups"][:1]) if told else None
+            asked[name] = [f"{number:.6g}" for (number,) in islice(numbers, right)]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
