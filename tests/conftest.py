@@ -11,6 +11,7 @@ every page is dealt out page by page.
 """
 
 import gc
+import re
 
 import pytest
 import torch
@@ -110,9 +111,10 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFileOrPage(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            if file.startswith("tests/site/lessons/") or "[book/" in test:
+            if file.startswith("tests/site/lessons/"):
                 return file + "".join(test.partition("[")[1:])
-            return file
+            page = re.search(r"\[book/\w+", test)  # whose looks are opened once for all
+            return file + page[0] if page else file
 
     return ByFileOrPage(config, log)
 
