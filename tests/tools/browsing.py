@@ -100,12 +100,13 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
 
 
 # Fonts there, every picture there that isn't hidden (far ones wait until they come near the
-# window), every widget drawn or failed.
+# window), every widget drawn or failed. What never comes isn't waited for without end.
 AT_REST = """async () => {
   const pictures = [...document.images].filter((image) => image.checkVisibility());
   for (const image of pictures) image.loading = "eager";
-  await Promise.allSettled(pictures.map((image) => image.decode()));
-  await document.fonts.ready;
+  const late = new Promise((done) => setTimeout(done, 30_000));
+  await Promise.race([Promise.allSettled(pictures.map((image) => image.decode())), late]);
+  await Promise.race([document.fonts.ready, late]);
   const waiting = () =>
     [...document.querySelectorAll(".course-widget")].some((place) => !place.hasChildNodes());
   for (let i = 0; i < 200 && waiting(); i++) await new Promise((done) => setTimeout(done, 25));
