@@ -21,7 +21,10 @@ PAGES = {
     "index": "# Start\n\nHere the course begins, with a question.\n",
     "L99_Deep": """# Deep
 
-A page that speaks of *aardvarks* & "ants".
+A page that speaks \\
+of *aardvarks* & "ants".
+
+Of 2 formulas $x^2$ nothing is said.
 
 ```{note}
 A box isn't how it begins.

@@ -57,12 +57,20 @@ REPLACEMENTS = {
 }
 
 
+def prose_of(page: nodes.document) -> str:
+    """Return the sentences of a page without formulas, captions, boxes, lists and outputs."""
+    parts = (
+        part for part in page.findall(nodes.paragraph) if isinstance(part.parent, nodes.section)
+    )
+    texts = (part.findall(nodes.Text) for part in parts if not part.next_node(nodes.math))
+    shown = ([text for text in some if not isinstance(text.parent, nodes.raw)] for some in texts)
+    return " ".join(map("".join, shown))
+
+
 def write_head(app, pagename, templatename, context, doctree):
     """Leave one width, and add a description, which libraries that run later find."""
     tags = WIDTH.sub("", context.get("metatags", ""))
-    parts = doctree.findall(nodes.paragraph) if doctree else ()
-    text = " ".join(part.astext() for part in parts if isinstance(part.parent, nodes.section))
-    if words := escape(shorten(text, MOST, placeholder=" …")):  # no captions, boxes, lists, outputs
+    if words := escape(shorten(prose_of(doctree), MOST, placeholder=" …")) if doctree else "":
         tags += DESCRIPTION.format(words=words)
         context["meta"] = {**(context.get("meta") or {}), "og:description": words}
     context["metatags"] = tags
