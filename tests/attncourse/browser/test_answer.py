@@ -82,7 +82,7 @@ def largest(text):
 
 
 PLACES = {
-    "fieldset.attn-options > legend",
+    "fieldset.attn-answers > legend",
     "label > span",
     "span > em",
     "span > code",

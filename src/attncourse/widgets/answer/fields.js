@@ -174,7 +174,7 @@ const choice = {
     );
     const nodes = parts.map((options, part) => {
       const areShort = labels[part].every((name) => name.length <= 16);
-      const className = areShort ? "attn-options attn-side-by-side" : "attn-options";
+      const className = areShort ? "attn-answers attn-side-by-side" : "attn-answers";
       return createPart(titles[part], className, ...options.map(({ node }) => node));
     });
     function draw(picked) {
