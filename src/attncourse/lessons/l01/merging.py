@@ -60,7 +60,7 @@ WRONG: dict[str, dict[Any, str]] = {
         "el": "el comes twice, in hotel and motel. One pair comes more often.",
     },
     "second": {
-        "t+e": "There is no t of its own left: each was merged into ot. Count the pairs again.",
+        "t+e": "No separate t is left: each was merged into ot. Count the pairs again.",
         "ot+e": "ot and e stand together twice, but so do h and ot, and they come first in the "
         "text.",
         "e+l": "e and l stand together twice, but other pairs do, too. Which of them comes first?",
