@@ -21,7 +21,7 @@ NOT_NOTICED = {
     "mean": "The mean of three rows is the same in any order.",
     "attention": "Attention alone: the same three rows, the same weights, another order of the "
     "sum. What changes?",
-    "positions": "With positions, dog at 0 is another row than dog at 1. So its weight changes, "
+    "positions": "With positions, dog's row at 0 differs from that at 1. So its weight changes, "
     "and its row too.",
     "causal": "The last word sees all three words in both texts, and no positions.",
     "dog": "To its left dog has nothing in one text, and bites in the other.",

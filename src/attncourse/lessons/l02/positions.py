@@ -71,7 +71,7 @@ Pair = tuple[float, float]
 
 
 def turned(pair: Pair, quarters: int) -> Pair:
-    """Turn a pair of numbers by so many quarters, counterclockwise."""
+    """Turn a pair of numbers by a number of quarters, counterclockwise."""
     x, y = pair
     for _ in range(quarters % 4):
         x, y = -y, x
