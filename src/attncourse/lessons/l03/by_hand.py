@@ -80,7 +80,7 @@ _TOLERANCE = 1e-2  # two decimals of a distance are enough to know it by
 def reach(answer: object) -> CheckResult:
     """Check how far three values, a target and any average of the values lie along [1, 1]."""
     otherwise = [
-        "One of the values at least isn't right. How far a point lies along [1, 1] is their dot "
+        "At least one of the values isn't right. How far a point lies along [1, 1] is their dot "
         "product: its two numbers, added.",
         "The values are right, the target isn't: its two numbers, added.",
         "The dot products are right. An average lies between the things that it averages, along "

@@ -36,7 +36,7 @@ def head_in_order(answer: object) -> CheckResult:
     for earlier, later, name in _RULES:
         if answer.index(earlier) > answer.index(later):
             return not_yet(head_in_order.hints[name])
-    return correct("So a head works, and so you will write it.")
+    return correct("That is how a head works. Now write one.")
 
 
 CAUSES = {

@@ -22,7 +22,7 @@ def copying_query(answer: object) -> CheckResult:
     if query.shape == (3,):
         return not_yet(copying_query.hints["weights"])
     if query.shape != (4,):
-        return not_yet(f"One query is wanted, shape [4], but yours is {list(query.shape)}.")
+        return not_yet(f"Give one query, shape [4]; yours has shape {list(query.shape)}.")
     products = _KEYS @ query
     weights = (products / 2).softmax(0)
     if not weights.isfinite().all():
