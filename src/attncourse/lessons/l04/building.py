@@ -34,15 +34,15 @@ _REACHED = (
     "Level 3 lacks only the rows that may look nowhere: ",
 )
 _UNASKED = (
-    "`forward` can't be asked with tokens [B, T, d] alone.",
+    "`forward` can't be run on tokens [B, T, d] alone.",
     "`forward` takes no mask so far: give it an argument `mask`, None if nothing is forbidden.",
     "masks [B, T, T] can't be handed over. They need an axis for the heads.",
-    "these can't be asked.",
+    "these can't be tried.",
 )
 
 
 _LOST_LAYERS = (
-    "Your layers aren't to be found. Call them W_q, W_k, W_v and W_o, each nn.Linear(d, d), so "
+    "Your layers can't be found. Call them W_q, W_k, W_v and W_o, each nn.Linear(d, d), so "
     "that the check can load them."
 )
 

@@ -109,7 +109,7 @@ _JOINED = _joined(_HEAD_1[2], _HEAD_2[2])
 def one_token(answer: object) -> CheckResult:
     """Check four numbers: what both heads return for a single token, joined."""
     otherwise = [
-        "Head 1: how many scores does the token have? Take the softmax of so many numbers, then "
+        "Head 1: how many scores does the token have? Take the softmax of that many, then "
         "mix the values.",
         "Head 1 is right, head 2 isn't: the same token, with its own W_v.",
     ]

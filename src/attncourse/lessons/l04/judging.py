@@ -33,7 +33,7 @@ def idle_bias(answer: object) -> CheckResult:
 def mean_map(answer: object) -> CheckResult:
     """Check what follows from a mean map: "average", "halves", "confused" or "solved"."""
     praise = (
-        "A mean over sequences tells of means. For more, look at single sequences, or change "
+        "A mean map shows means only. For more, look at single sequences, or change "
         "something and measure."
     )
     return check_choice(answer, "average", mean_map, praise)
@@ -70,7 +70,7 @@ def comparison(answer: object) -> CheckResult:
     runs = {tuple(run) for run in listed if _is_run(run)}
     if not runs or len(runs) < len(listed):
         return not_yet(
-            "A list of different runs was wanted, each of four whole numbers: (heads, symbols, "
+            "Give a list of different runs, each of four whole numbers: (heads, symbols, "
             "steps, seed)."
         )
     settings = {run[:3] for run in runs}
@@ -113,4 +113,4 @@ def _wrong_settings(settings: set[tuple[int, ...]]) -> str:
         return comparison.hints[changed[0]]
     if len(changed) > 1:
         return _too_many_changes(changed)
-    return "The question is about one head, 400 steps, and 16 symbols against 8; no other runs."
+    return "The question needs one head, 400 steps, and 16 symbols against 8: no other runs."

@@ -64,7 +64,7 @@ def _raises_on_average(size: str) -> Callable:
 MISTAKES = read_mistakes("reads", globals())
 [NO_BOOLEANS] = read_mistakes("no_booleans", globals())
 _HINTS = {mistake.name: mistake.hint for mistake in MISTAKES}
-# Several mistakes at once: the first one is told. And signs that are lost in another way.
+# Several mistakes at once: the first one is named. And signs that are lost in another way.
 _SEVERAL = tuple(
     Mistake(_answer(*steps), next(_HINTS[step] for step in steps if step != "right"))
     for steps in product(_LOOKS, _SIZES, _CONCLUSIONS)
@@ -100,7 +100,7 @@ def _real_heads(num_heads: int, d: int) -> Callable[[Tensor], Tensor]:
 def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Callable:
     """Another impostor: heads read half of the numbers, of each token or of one for all.
 
-    A number adds 1 to one number of the output, and `lowers` another by so much.
+    A number adds 1 to one number of the output, and takes `lowers` from another.
     """
     effects = torch.zeros(d, num_heads, d // num_heads)
     effects[: d // 2, :, -1], effects[: d // 2, :, 1] = 1, -lowers
