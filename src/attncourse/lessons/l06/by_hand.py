@@ -46,7 +46,7 @@ COUNT_LABELS = {
 def honest_questions(answer: object) -> CheckResult:
     """Check the honest questions and the rows of three ways to train on a sentence, [3, 2]."""
     otherwise = [
-        "Causal: each word that goes in is one row, and is asked for the word after it.",
+        "Causal: each word that goes in is one row, and guesses the word after it.",
         "No mask: at which places does the answer stand among the words that go in?",
         "Prefixes: how many are there, and how many words does each of them have?",
     ]
