@@ -27,7 +27,7 @@ export function sayStep(makes, { numHeads, causal, width }) {
     k: "What each token is found by, made like the queries.",
     v: "What each token hands over, made like the queries.",
     scores: `${each} query meets each key: a dot product, one row per query.`,
-    scaled: `Divided by √${width}, for d_k = ${width}: so scores of wide heads grow no larger.`,
+    scaled: `Divided by √${width}, for d_k = ${width}: so scores don't grow with the width.`,
     masked: causal
       ? "No token may look at those that come after it: their scores become −∞."
       : "No mask: every token may look at every token. Tick Causal to forbid looks ahead.",

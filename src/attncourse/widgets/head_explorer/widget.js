@@ -270,7 +270,7 @@ function render({ model, el }) {
     write(
       note,
       `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. ` +
-        "Each row of each map sums to 1. The number of a map: the largest weight of a row, on average; " +
+        "Each row of each map sums to 1. A map's number is a row's largest weight, on average; " +
         `${shortNumber(average(means))} over all heads.${inTiles ? "" : " Dots only in the large map."}`,
     );
     drawRow();

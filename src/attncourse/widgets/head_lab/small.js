@@ -282,7 +282,7 @@ export function renderSmall({ model, el }, readState) {
       asked.show(state.sentence);
       arcs.show(marked(words, places));
       about.replaceChildren(
-        "In a made-up language each noun has a class: ba, ki, lu or mo. ",
+        "In a made-up language nouns have classes: ba, ki, lu or mo. ",
         verb,
         " must name two. Arcs: where its heads look.",
       );

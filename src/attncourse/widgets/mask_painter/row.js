@@ -22,7 +22,7 @@ function inWords(before, after, changed) {
   const others = changed > 1 ? ` ${changed} rows changed; this is one.` : " No other row changed.";
   const factor = commonFactor(before, after);
   if (!before.some((weight) => weight > 0)) return `It looked nowhere before.${others}`;
-  if (factor === null) return `None of its looks has stayed.${others}`;
+  if (factor === null) return `None of its looks stayed.${others}`;
   const verb = factor > 1 ? "grew" : "shrank";
   return `All looks that stayed ${verb} by the same factor, ${shortNumber(factor)}.${others}`;
 }

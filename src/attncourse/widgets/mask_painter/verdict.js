@@ -32,7 +32,7 @@ function judge(found, mask, { blind, isCausal, isUnsolved }) {
   if (isCausal && count > 0) return `Leak: ${looks} into the future`;
   const blocked = isCausal && isUnsolved ? blockedWithoutNeed(mask, T) : 0;
   if (blocked > 0) {
-    return `No leak; but ${blocked} ${blocked === 1 ? "look is" : "looks are"} blocked without need`;
+    return `No leak; but ${blocked} ${blocked === 1 ? "look is" : "looks are"} blocked needlessly`;
   }
   if (isCausal) return "No leak: every token sees only itself and the past";
   if (count === 0) return "Nobody looks to the right";

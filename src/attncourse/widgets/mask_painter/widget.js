@@ -92,7 +92,7 @@ function render({ model, el }) {
       set("meant_causal", isCausal);
       set("mask", mask);
       if (isTickMoved) {
-        moved.textContent = `The tick ${isCausal ? "came" : "went"} with \u201c${name}\u201d.`;
+        moved.textContent = `\u201c${name}\u201d ${isCausal ? "set" : "cleared"} the tick.`;
       }
     },
   });

@@ -260,7 +260,7 @@ function render({ model, el }) {
       [
         glance.node,
         createNote(
-          "Change any number: drag it to the side, type, or press the arrow keys up and down in its ",
+          "Change any number: drag it sideways, type, or press the arrow keys up and down in its ",
           "field. Rows look, columns are looked at.",
         ),
         element("div", { class: "attn-tokens" }, x.node, reset, undo.node),
