@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlib.plotting.checks import checked_mapping
+from attnlib.plotting.checks import checked_mapping, require_same_names
 from attnlib.plotting.page import text_width
 from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
@@ -34,13 +34,7 @@ def checked_models(
     for name, numbers in found.items():
         for part, number in numbers.items():
             check(f"models[{name!r}][{part!r}]", number)
-    wanted = list(next(iter(found.values())))
-    for name, numbers in found.items():
-        if list(numbers) != wanted:
-            raise ValueError(
-                f"models must have the same {parts} in one order, got {wanted} and, in {name!r}, "
-                f"{list(numbers)}"
-            )
+    require_same_names("models", found, parts)
     return found
 
 

@@ -51,7 +51,7 @@ def require_splittable(x: Tensor, num_heads: int) -> None:
     require_floating("x", x)
     if x.dim() != 3:
         raise ValueError(f"x must have shape [B, T, d], got {shape_of(x)}")
-    require_divisible(x.shape[-1], num_heads)
+    require_divisible(x.shape[-1], num_heads, "x.shape[-1]")
 
 
 def require_heads(x: Tensor) -> None:

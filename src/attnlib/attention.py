@@ -123,6 +123,9 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `query` to `key`, mixing `value`.
 
+        Numbers themselves aren't checked, as that would stall a GPU: NaN in tokens, `score_bias` or
+        `head_mask` gives NaN, as does +inf.
+
         Args:
             query: tokens that look, [B, T_q, d].
             key: tokens that are looked at, [B, T_k, kdim]; the query itself if left out.
@@ -132,7 +135,7 @@ class MultiHeadAttention(nn.Module):
             key_mask: boolean [B, T_k], True = a real token. Padding must hold finite numbers (see
                 `padding_mask`).
             score_bias: numbers added to the scores, [T_q, T_k] or broadcasting to [B, h, T_q, T_k]
-                (as ALiBi's are: Press et al. 2022): finite, or -inf, which forbids a look.
+                (as ALiBi's are: Press et al. 2022); -inf forbids a look.
             causal: also forbid every look to the right. There must be as many queries as new keys;
                 they stand after the keys in the cache.
             need_weights: also return each head's weights.

@@ -125,8 +125,10 @@ def require_text(name: str, value: object) -> None:
 
 
 def checked_list(name: str, items: Iterable[Item]) -> list[Item]:
-    """Return the items of an iterable as a list, or raise TypeError if it is none."""
+    """Return the items of an iterable as a list, or raise TypeError if it is none, or a text."""
     try:
+        if isinstance(items, str | bytes):  # its letters are hardly what was meant
+            raise TypeError
         return list(items)
     except TypeError:
         raise TypeError(f"{name} must be a list, got {type(items).__name__} ({items!r})") from None
@@ -158,21 +160,22 @@ def require_range(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a range of steps of 1 from 0 or above, got {value}")
 
 
-def require_divisible(d_model: int, num_heads: int) -> None:
-    """Raise unless `num_heads` equal heads fit into `d_model`."""
-    require_positive_int("d_model", d_model)
+def require_divisible(width: int, num_heads: int, name: str = "d_model") -> None:
+    """Raise unless `num_heads` equal heads fit into `width`, which the caller calls `name`."""
+    require_positive_int(name, width)
     require_positive_int("num_heads", num_heads)
-    if d_model % num_heads:
+    if width % num_heads:
         raise ValueError(
-            f"d_model must be divisible by num_heads, got d_model={d_model} and "
-            f"num_heads={num_heads}: each head takes d_model / num_heads numbers, "
-            f"so num_heads may be one of {divisors_of(d_model)}"
+            f"{name} must be divisible by num_heads, got {name}={width} and "
+            f"num_heads={num_heads}: each head takes {name} / num_heads numbers, "
+            f"so num_heads may be one of {divisors_of(width)}"
         )
 
 
 def divisors_of(number: int) -> list[int]:
-    """Return all divisors of a number, for messages that say what is possible."""
-    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
+    """Return the ten smallest divisors of a number, for messages that say what is possible."""
+    small = [n for n in range(1, min(math.isqrt(number), 10_000) + 1) if number % n == 0]
+    return sorted({*small, *(number // n for n in small)})[:10]
 
 
 def require_sequence(name: str, value: Tensor, width: int, width_name: str = "d_model") -> None:

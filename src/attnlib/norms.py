@@ -3,6 +3,7 @@
 Letters: B batch, T tokens, d model width (`d_model`).
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -131,7 +132,12 @@ def make_norms(
     norm: Callable[..., nn.Module], number: int, d_model: int, options: Mapping[str, Any]
 ) -> list[nn.Module]:
     """Return `number` new norms, each made by norm(d_model, **options)."""
-    if isinstance(norm, nn.Module) or not callable(norm):
+    try:
+        inspect.signature(norm).bind(d_model, **options)
+        fits = not isinstance(norm, nn.Module)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
         raise TypeError(
             "norm must be a class of norms, such as LayerNorm or RMSNorm, or a function of "
             f"(d_model, device=..., dtype=...) that makes one, got {norm!r:.40}"

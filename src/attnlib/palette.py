@@ -4,6 +4,8 @@ Figures, widgets and the site's style sheet take their colors from here, so that
 a weight looks the same everywhere.
 """
 
+from attnlib.checks import require_count
+
 # Attention weights from 0 to 1: viridis, which is perceptually uniform and readable for
 # color-blind readers. Drawing code interpolates linearly between the 17 stops.
 WEIGHT_SCALE = [
@@ -48,5 +50,10 @@ DARK = {
 
 
 def head_color(head: int) -> str:
-    """Return the color of head number `head` (0-based), the same in every figure and widget."""
+    """Return the color of head number `head` (0-based), the same in every figure and widget.
+
+    Raises:
+        TypeError, ValueError: `head` isn't a whole number of at least 0.
+    """
+    require_count("head", head)
     return HEAD_COLORS[head % len(HEAD_COLORS)]

@@ -223,8 +223,10 @@ def best_offset(partners: Tensor) -> tuple[int, float]:
         TypeError, ValueError: `partners` isn't such a tensor, or no row has a partner.
     """
     require_whole_numbers("partners", partners)
-    if partners.dim() not in (1, 2):
-        raise ValueError(f"partners must have shape [B, T] or [T], got {shape_of(partners)}")
+    if partners.dim() not in (1, 2) or not partners.shape[-1]:
+        raise ValueError(
+            f"partners must have shape [B, T] or [T] with T of at least 1, got {shape_of(partners)}"
+        )
     pairs = _pairs(partners.reshape(-1, partners.shape[-1]))
     sums = TargetSums(pairs.shape[-1])
     sums.count(pairs, range(pairs.shape[-1]))

@@ -3,7 +3,8 @@
 A browser doesn't have torch's generator. So both sides draw what must be alike, such as the
 sentences of a language, from this one; attncourse's `widgets/engine/rng.js` is its twin. It is
 sfc32 (Chris Doty-Humphrey's "small fast counting" generator, from his PractRand), whose period is
-at least 2^32. Every draw uses only operations that neither language rounds.
+at least 2^32. Every draw uses only operations that neither language rounds. Seeds are checked, the
+arguments of draws aren't, for speed.
 """
 
 from collections.abc import Sequence

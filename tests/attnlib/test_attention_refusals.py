@@ -118,7 +118,9 @@ TOGETHER = [  # values that don't fit each other, and the one that is named firs
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True}),
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True, "mask": ones(3, 4).bool()}),
     ("mask", sdpa, dict.fromkeys("qkv", ones(5, 3)) | {"mask": ones(1, 5, 5).bool()}),
-    ("d_model", cut, {"num_heads": 3}),
+    ("x", cut, {"num_heads": 3}),
+    ("d_model", make, {"d_model": 10**10, "num_heads": 3}),
+    ("d_model", make, {"d_model": 10**18 + 1, "num_heads": 2}),
 ]  # fmt: skip
 WIDE = {FeedForward: {"d_model": 8}, LayerNorm: {"d_model": 8}}
 WIDE[TransformerBlock] = {"d_model": 8, "num_heads": 2}

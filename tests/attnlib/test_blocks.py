@@ -375,6 +375,7 @@ REFUSED = [  # what is named first, and the call
             (nn.GRU(12, 12), "tuple"))),
     ("norm.* make a module", lambda: TransformerBlock(12, 3, norm=lambda *d, **options: 3)),
     ("norm.* be a class", lambda: TransformerBlock(12, 3, norm="batch")),
+    ("norm.* be a class", lambda: TransformerBlock(12, 3, norm=lambda d_model: nn.Identity())),
     ("norm must be a class", lambda: TransformerBlock(12, 3, norm=norm)),
 ]  # fmt: skip
 

@@ -217,7 +217,9 @@ REFUSED = {
             "partners": [NONE, NONE[None], NONE[1:], NONE + 7, NONE - 1],
         },
         accuracy: {"partners": [NONE]},
-        patterns.best_offset: {"partners": [NONE, NONE + 7, NONE - 1, NONE[None, None], NONE[0]]},
+        patterns.best_offset: {
+            "partners": [NONE, NONE + 7, NONE - 1, NONE[None, None], NONE[0], NONE[:0]]
+        },
         same: {"tokens": [torch.arange(6), TOKENS[1:]]},
         again: {"tokens": [torch.arange(6), TOKENS[1:]], "after": [0]},
         patterns.previous_token_score: {"weights": [ONE]},

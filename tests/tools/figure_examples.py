@@ -77,7 +77,7 @@ EXAMPLES = {
             "column_labels": list("abcde"), "numbers": "{:.1f}", "columns": 2, "limit": 3.0,
         },
         {
-            "numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"],
+            "columns": [9], "numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"],
             "matrices": [{"X": numbers(3, 2000), "Y": numbers(2, 5)}],
         },
         drawn={"matrices": ["NaN"]},
@@ -89,14 +89,16 @@ EXAMPLES = {
     ),
     "plot_seed_curves": Example(
         {
-            "x": [1, 2.5], "panels": {"loss": {"a": numbers(2, 3), "b": numbers(2, 1)}},
-            "x_label": "depth", "log": ["loss"], "even": False, "columns": 2,
+            "x": [1, 2.5], "panels": {"c": {"a": numbers(2, 3), "b": numbers(2, 1)}},
+            "x_label": "depth", "log": ["c"], "even": False, "columns": 2,
         },
         {
             "x": [[1, 2, 3], [0, 1], [1, torch.nan], [1, torch.inf]], "log": [["los"]],
             "panels": [
-                {"loss": {"a": numbers(3, 2)}},
-                {"loss": {"a": numbers(2, 3)}} | {str(i): {"a": numbers(2, 1)} for i in range(24)},
+                {"c": {"a": numbers(3, 2)}},
+                {"c": {"a": numbers(2, 3)}} | {str(i): {"a": numbers(2, 1)} for i in range(24)},
+                {"c": {"a": EYE[:2], "b": EYE[:2]}},  # 0 on a logarithmic axis
+                {"c": dict.fromkeys("ab", numbers(2, 1)), "d": dict.fromkeys("ba", numbers(2, 1))},
             ],
             "columns": [7],
         },
@@ -165,15 +167,15 @@ EXAMPLES = {
     ),
     "plot_logs": Example(
         {
-            "logs": {"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(4, 2)}},
-            "x_label": "step", "log": ["loss"],
+            "logs": {"A": {"c": numbers(4, 3)}, "B": {"c": numbers(4, 2)}},
+            "x_label": "step", "log": ["c"],
         },
         {
             "logs": [
-                {"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(3, 3)}},
-                {"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(4, 3), "size": numbers(4, 3)}},
-                {"A": {"loss": numbers(4, 3) - 1 / 7.5}},
-                {str(i): {"loss": numbers(4, 3)} for i in range(7)},
+                {"A": {"c": numbers(4, 3)}, "B": {"c": numbers(3, 3)}},
+                {"A": {"c": numbers(4, 3)}, "B": {"c": numbers(4, 3), "size": numbers(4, 3)}},
+                {"A": {"c": numbers(4, 3) - 1 / 7.5}},
+                {str(i): {"c": numbers(4, 3)} for i in range(7)},
             ],
             "log": [["los"]],
         },

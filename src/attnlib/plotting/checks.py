@@ -78,6 +78,13 @@ def checked_number(name: str, value: float) -> float:
     return float(value)
 
 
+def checked_positive(name: str, value: float) -> float:
+    """Return a number as a float, or raise unless it is one above 0 that float32 can hold."""
+    if checked_number(name, value) <= 0:
+        raise ValueError(f"{name} must be above 0, got {value!r}")
+    return float(value)
+
+
 def checked_items(name: str, items: Iterable[Item], count: int, each: str) -> list[Item]:
     """Return a list of `count` items, one per `each`, or raise if there are fewer or more."""
     found = checked_list(name, items)
@@ -103,6 +110,17 @@ def checked_mapping(name: str, value: Mapping[str, Item], of: str) -> dict[str, 
     for title in value:
         require_text(f"each title of {name}", title)
     return dict(value)
+
+
+def require_same_names(name: str, panels: Mapping[str, Mapping[str, object]], of: str) -> None:
+    """Raise ValueError unless all panels hold the same names in one order, as a legend needs."""
+    wanted = list(next(iter(panels.values())))
+    for title, items in panels.items():
+        if list(items) != wanted:
+            raise ValueError(
+                f"{name} must have the same {of} in one order, got {wanted} and, in {title!r}, "
+                f"{list(items)}"
+            )
 
 
 def require_columns(columns: int, most: int) -> None:

@@ -8,7 +8,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib.checks import checked_texts, require_positive_int, require_text
+from attnlib.checks import checked_texts, require_text
 from attnlib.plotting.cells import (
     add_color_bar,
     draw_matrix,
@@ -17,7 +17,12 @@ from attnlib.plotting.cells import (
     number_size,
     stand_upright,
 )
-from attnlib.plotting.checks import checked_mapping, checked_number, checked_tensor
+from attnlib.plotting.checks import (
+    checked_mapping,
+    checked_positive,
+    checked_tensor,
+    require_columns,
+)
 from attnlib.plotting.page import TEXT_WIDTH, drawn_for_phones, layout_for, on_phone, text_width
 from attnlib.plotting.room import (
     PHONE_PANEL,
@@ -65,8 +70,9 @@ def plot_matrices(
 
     Raises:
         TypeError, ValueError: something that isn't a tensor of two dimensions, or holds infinity;
-            labels that fit no matrix; numbers that isn't a pattern; columns below 1; a limit that
-            isn't above 0; matrices that don't fit into 24 inches with cells of at least 1/200 inch.
+            labels that fit no matrix; numbers that isn't a pattern; columns not from 1 to 8; a
+            limit that isn't above 0; matrices that don't fit into 24 inches with cells of 1/200
+            inch.
     """
     shown = [
         (title, checked_tensor(f"matrices[{title!r}]", m, "rows columns", integers=True, nan=True))
@@ -76,15 +82,15 @@ def plot_matrices(
     column_labels = _checked_labels("column_labels", column_labels, [m.shape[1] for _, m in shown])
     if numbers is not None:
         _require_pattern("numbers", numbers)
-    if limit is None:
-        limit = max(m.nan_to_num().abs().max().item() for _, m in shown)
-    elif checked_number("limit", limit) <= 0:
-        raise ValueError(f"limit must be above 0, got {limit}")
-    norm = signed_norm(limit)
+    if limit is not None:
+        norm = signed_norm(checked_positive("limit", limit))
+    else:
+        norm = signed_norm(max(m.nan_to_num().abs().max().item() for _, m in shown))
     if columns is None:  # as many as leave half of the width to the matrices
         columns = max(1, int(TEXT_WIDTH / 2 / (0.1 + LETTER * longest(row_labels or [""]))))
-    require_positive_int("columns", columns)
-    columns = min(columns, len(shown), MOST_COLUMNS)
+        columns = min(columns, MOST_COLUMNS)
+    require_columns(columns, MOST_COLUMNS)
+    columns = min(columns, len(shown))
     if on_phone():
         columns = _phone_columns(columns, shown, row_labels, numbers)
     room = _label_room(columns)

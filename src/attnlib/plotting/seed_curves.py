@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -15,6 +16,7 @@ from attnlib.plotting.checks import (
     checked_number,
     checked_tensor,
     require_columns,
+    require_same_names,
 )
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import require_height
@@ -51,7 +53,7 @@ def plot_seed_curves(
 
     Args:
         x: N numbers.
-        panels: title of the panel -> {name of the curve: tensor [N, seeds]}.
+        panels: title of the panel -> {name of the curve: tensor [N, seeds]}, the same names in all.
         x_label: what x is.
         log: titles of the panels whose vertical axis is logarithmic.
         even: whether x only counts, as for the layers of a model; then its axis is linear.
@@ -61,8 +63,9 @@ def plot_seed_curves(
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor [N, seeds], x not above 0 on a
-            logarithmic axis, an unknown title in log, or more panels than fit into 24 inches.
+        TypeError, ValueError: something that isn't a tensor [N, seeds], panels with other curves,
+            numbers not above 0 on a logarithmic axis, an unknown title in log, or more panels than
+            fit into 24 inches.
     """
     require_flag("even", even)
     places = _checked_places(x, even)
@@ -75,10 +78,18 @@ def plot_seed_curves(
     unknown = [title for title in log if not isinstance(title, str) or title not in drawn]
     if unknown:
         raise ValueError(f"log must hold titles of panels, got {unknown}")
+    for title in log:
+        for name, values in drawn[title].items():
+            if (values <= 0).any():
+                raise ValueError(
+                    f"panels[{title!r}][{name!r}] must be above 0 on a logarithmic axis, got "
+                    f"{values.nan_to_num(torch.inf).min():g}"
+                )
+    require_same_names("panels", drawn, "curves")
     require_columns(columns, MOST_COLUMNS)
     columns = 1 if on_phone() else columns
     lines = math.ceil(len(drawn) / columns)
-    names = list(next(iter(drawn.values())))  # of every panel, in the same colors
+    names = list(next(iter(drawn.values())))
     abreast = entries_abreast([label_of(name) for name in names])
     below = 0.2 * (math.ceil(len(names) / abreast) - 1)  # inches for further lines of the legend
     height = (2.1 if on_phone() else 2.4) * lines + 0.5 + below

@@ -15,8 +15,9 @@ from matplotlib.font_manager import fontManager
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
-from attnlib.checks import require_number
+from attnlib.checks import require_not_negative
 from attnlib.plotting._captions import show_captions
+from attnlib.plotting.checks import checked_positive
 from attnlib.plotting.page import phone_copy, text_width
 
 TALLEST = 24.0  # inches; the limit of a figure's height
@@ -119,18 +120,19 @@ def new_figure(
         gap: extra inches between lines of panels; half of it goes above the first and below the
             last line.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
+
+    Raises:
+        TypeError, ValueError: width or height isn't above 0, height above 24, or gap below 0.
     """
-    require_number("height", height)
-    if height > TALLEST:
+    width = checked_positive("width", text_width() if width is None else width)
+    require_not_negative("gap", gap)
+    if checked_positive("height", height) > TALLEST:
         raise ValueError(
             f"height must be at most {TALLEST:g} inches, got {height:.0f}: draw less in one figure"
         )
     with matplotlib.rc_context(STYLE):
         pad = matplotlib.rcParams["figure.constrained_layout.h_pad"] + gap / 2
-        figure = Figure(
-            figsize=(text_width() if width is None else width, height),
-            layout=SettledLayout(h_pad=pad),
-        )
+        figure = Figure(figsize=(width, height), layout=SettledLayout(h_pad=pad))
         FigureCanvasAgg(figure)  # a bare Figure has no canvas to measure text with
         axes = figure.subplots(**subplots)
     return figure, axes

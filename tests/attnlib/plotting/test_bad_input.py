@@ -65,7 +65,7 @@ def wrong_mappings(value):
 
 def wrong_lists(value):
     first = next(item for item in value if item is not None)
-    wrong = {"a number": 3, "a text": "abc"[: len(value)], "objects": [object() for _ in value]}
+    wrong = {"a number": 3, "a text": "cba"[: len(value)], "objects": [object() for _ in value]}
     if isinstance(first, Tensor):
         wrong["no tensor"] = []
         return wrong | {k: [bad, *value[1:]] for k, bad in wrong_values(first, False).items()}

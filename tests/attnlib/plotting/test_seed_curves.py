@@ -9,7 +9,8 @@ from attnlib.plotting.page import phone_copy
 
 VALUES = torch.tensor([[1.0, 2.0, 9.0], [4.0, 3.0, 5.0]])
 PANELS = {
-    "loss": {"pre": VALUES, "post": VALUES + 1}, "size": {"pre": 2 * VALUES}, "c": {"a": VALUES},
+    "loss": {"pre": VALUES, "post": VALUES + 1}, "size": {"pre": 2 * VALUES, "post": VALUES},
+    "c": {"pre": VALUES, "post": 3 * VALUES},
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+import torch
 from matplotlib.colors import to_hex
 from tools import ROOT
 from tools.figure_examples import EXAMPLES
@@ -39,8 +40,24 @@ def test_a_figure_of_one_s_own_has_the_course_s_style():
     assert not ax.spines["top"].get_visible() and to_hex(ax.xaxis.label.get_color()) == palette.INK
     (line,) = ax.plot([1, 2])
     assert line.get_color() == palette.HEAD_COLORS[0]
-    with pytest.raises(ValueError, match=r"^height must be at most 24"):
-        new_figure(height=100)
+
+
+@pytest.mark.parametrize(
+    ("named", "value"),
+    [("height", value) for value in (100, 0, -1, "3", torch.nan)]
+    + [("width", value) for value in (0, -1, "7", torch.inf)]
+    + [("gap", value) for value in (-0.1, None)],
+)
+def test_sizes_that_no_figure_has_are_refused(named, value):
+    with pytest.raises((TypeError, ValueError), match=rf"^{named} must "):
+        new_figure(**{named: value})
+
+
+def test_a_color_is_that_of_a_head():
+    assert palette.head_color(9) == palette.HEAD_COLORS[1]
+    for head in (None, "a", -1, 1.0):
+        with pytest.raises((TypeError, ValueError), match=r"^head must be"):
+            palette.head_color(head)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.checks import checked_list, require_text
-from attnlib.plotting.checks import checked_mapping, checked_tensor
+from attnlib.plotting.checks import checked_mapping, checked_tensor, require_same_names
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
@@ -52,9 +52,7 @@ def plot_logs(
     if len(values) > MOST_LOGS:
         raise ValueError(f"logs must hold at most {MOST_LOGS} logs, got {len(values)}")
     measurements = list(next(iter(values.values())))
-    for name, measured in values.items():
-        if list(measured) != measurements:
-            raise ValueError(f"logs[{name!r}] must measure {measurements}, got {list(measured)}")
+    require_same_names("logs", values, "measurements")
     require_text("x_label", x_label)
     log = checked_list("log", log)
     unknown = [name for name in log if name not in measurements]
