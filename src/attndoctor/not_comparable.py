@@ -129,8 +129,8 @@ def _why_wrong_at_once(answers: Answers, extra: tuple[str, ...], given: Answer) 
         return TEXT("more parameters", names=name_list(extra), hand_in=hand_in)
     if tested.changed(residual=True).right(SELF_ATTENTION):
         return TEXT("residual inside")
-    if _normalizes_inside(adapter):
-        return TEXT("normalized inside")
+    if _ignores_size_of_scores(adapter):
+        return TEXT("size of scores")
     if _depends_on_order(tested):
         return TEXT("order inside")
     formula = _formula_named(adapter.module)
@@ -227,8 +227,11 @@ def _depends_on_order(tested: ModuleUnderTest) -> bool:
     return False
 
 
-def _normalizes_inside(adapter: Adapter) -> bool:
-    """Return whether only the direction of queries matters, and not their length."""
+def _ignores_size_of_scores(adapter: Adapter) -> bool:
+    """Return whether only the direction of queries matters, and not their length.
+
+    They are normalized, or the weights are such as relu(scores)^2 / sum.
+    """
     W_q = [entry for entry in adapter.weight_map or [] if entry.ours.startswith("W_q")]
     module = copy_of(adapter.module)
     x = RandomInputs(adapter).tokens(2, 7)

@@ -4,6 +4,8 @@ All are tiny, random and made from their settings; nothing is looked up anywhere
 against is what they hand out themselves with `attn_implementation="eager"`.
 """
 
+import io
+import logging
 import os
 import sys
 import weakref
@@ -347,7 +349,7 @@ def test_a_damaged_folder(folder, tmp_path, file, damage):
         (tmp_path / file).write_bytes(damage((tmp_path / file).read_bytes()))
     else:
         (tmp_path / file).unlink()
-    with pytest.raises(ValueError, match="must be a folder with a model"):
+    with pytest.raises(ValueError, match="^(model must be a folder with a model|tokenizer must)"):
         book_of(tmp_path, [TEXT])
 
 
@@ -387,6 +389,18 @@ def test_the_command(folder, file, capsys):
         "previous token", "first token", "same token", "induction", "best offset", "entropy",
     ]  # fmt: skip
     assert all(line.count("±") == 2 for line in lines[2:])
+
+
+def test_a_quiet_atlas_leaves_out_what_transformers_tells(tmp_path):
+    made("Llama", "ForCausalLM", **GROUPED).save_pretrained(tmp_path)  # its readout is left out
+    told, logger = io.StringIO(), transformers.utils.logging.get_logger()
+    handler, before = logging.StreamHandler(told), logger.level
+    logger.addHandler(handler)
+    try:
+        assert book_of(tmp_path).num_layers == LAYERS
+    finally:
+        logger.removeHandler(handler)
+    assert not told.getvalue() and logger.level == before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from tools import public_attentions as public
 from tools import reported_attentions as reported
 from tools import uncommon_attentions as uncommon
@@ -154,7 +155,7 @@ def load_bare(module, reference):
 
 
 ORDER, FORM = "not_comparable: order inside", "not_comparable: other form"
-QK_NORM, WISH = "not_comparable: normalized inside", "report: wish for weights"
+QK_NORM, WISH = "not_comparable: size of scores", "report: wish for weights"
 test_what_is_more_than_attention_cannot_be_asked = diagnoses({
     "rotary": (public.RotaryInside, {}, "not asked", "not_comparable: positions inside",
         "'inv_freq'"),
@@ -170,6 +171,8 @@ test_what_is_more_than_attention_cannot_be_asked = diagnoses({
         "bfloat16"),
     "rounded inside, unscaled": (UnscaledAndRounded, {}, "broken"),
     "QK-norm": (public.NormalizedQueries, {}, "not asked", QK_NORM, f"not {WISH}"),
+    "no softmax": (but(public.Usual, mix=lambda self, q, k, v: F.normalize(
+        (q @ k.mT).relu() ** 2, p=1, dim=-1) @ v), {}, "not asked", QK_NORM),
     "QK-norm, keys unused": (but(public.NormalizedQueries, mix=lambda self, q, k, v: v), {},
         "broken"),
     "a residual": (Sublayer, {}, "not asked", "not_comparable: residual inside"),

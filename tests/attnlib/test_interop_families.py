@@ -6,6 +6,7 @@ own attention was given and gave is caught by hooks on the first and the last of
 
 import os
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -172,6 +173,11 @@ def test_a_saved_lookalike_says_its_family(name, tmp_path):
     for source in (file, state):
         with pytest.raises(ValueError, match=f"got {name.lower()}'s"):
             interop.from_bert(source, 0, num_heads=4)
+    bare = made(name, **ENCODER).state_dict()
+    with pytest.raises(ValueError, match=f"got {name.lower()}'s"):
+        interop.from_bert(bare, 0, num_heads=4, family=name.lower())
+    with pytest.warns(UserWarning, match=f"{name.lower()}.* family="):
+        interop.from_bert(bare, 0, num_heads=4)
     for config in ("not JSON", "[]", "{}", '{"model_type": []}'):  # no error of the weights
         (tmp_path / "config.json").write_text(config)
         interop.from_bert(file, 0, num_heads=4)
@@ -199,6 +205,22 @@ def test_gptbigcode_is_sent_nowhere(tmp_path):
     for load in (interop.from_gpt2, interop.from_nanogpt):
         with pytest.raises(ValueError, match="got gpt_bigcode's"):
             load(tmp_path / "model.safetensors", 0, num_heads=4)
+    for load in (partial(interop.from_nanogpt, layer=0), interop.gpt_from_nanogpt):
+        with pytest.raises(ValueError, match="got gpt_bigcode's"):
+            load(model.state_dict(), num_heads=4, family=model.config.model_type)
+        with pytest.warns(UserWarning, match=r"gpt_bigcode.* family="):
+            load(model.state_dict(), num_heads=4)
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "options"),
+    [("from_bert", "Bert", ENCODER), ("from_gpt2", "GPT2", DECODER)],
+)
+def test_a_source_that_says_its_family_is_loaded_in_silence(load, name, options, recwarn):
+    model = made(name, **options)
+    said = {"family": model.config.model_type} if load == "from_bert" else {}
+    getattr(interop, load)(model.state_dict(), 0, num_heads=4, **said)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("option", ["scale_attn_weights", "scale_attn_by_inverse_layer_idx"])

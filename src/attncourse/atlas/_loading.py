@@ -15,7 +15,7 @@ WAY_OUT = (
 def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
     """Return the model of a folder, or of a name that the hub of transformers knows.
 
-    Code that comes with a model isn't run. With `progress`, transformers may show its bars.
+    Code that comes with a model isn't run. With `progress`, transformers may show bars and warn.
     """
     where = fspath(where)
     model, found = _load("AutoModel", where, progress, output_loading_info=True)
@@ -39,8 +39,8 @@ def load_tokenizer(where: str | PathLike[str], *, wanted: bool, progress: bool) 
         if not wanted:
             return None
         raise ValueError(
-            f"tokenizer must be passed for texts that are strings, as none could be read from "
-            f"{fspath(where)!r} ({_first_line(error)})"
+            "tokenizer must be passed for texts that are strings, as none could be read from "
+            f"{fspath(where)!r}"
         ) from error
 
 
@@ -58,7 +58,7 @@ def _load(kind: str, where: str, progress: bool, **options: Any) -> Any:
         )
     try:
         load = getattr(transformers, kind).from_pretrained
-        with _bars(progress):
+        with _bars(progress), _messages(progress):
             return load(where, trust_remote_code=False, **options)
     except ImportError:
         raise
@@ -87,6 +87,20 @@ def _bars(wanted: bool) -> Iterator[None]:
     finally:
         if hidden:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def _messages(wanted: bool) -> Iterator[None]:
+    """Have transformers tell of weights that it leaves out, and the like, only if it is wanted."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    if not wanted:
+        logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def _looks_like_a_path(where: str) -> bool:

@@ -55,10 +55,12 @@ class Layer(NamedTuple):
 
 
 @contextmanager
-def opened_layer(source: Source, layout: Layout, layer: int) -> Iterator[Layer]:
+def opened_layer(
+    source: Source, layout: Layout, layer: int, family: str | None = None
+) -> Iterator[Layer]:
     """Yield the attention of one layer; close a file afterwards."""
     require_count("layer", layer)
-    with opened(source) as tensors:
+    with opened(source, family) as tensors:
         prefixes = find_prefixes(tensors, layout)
         if layer not in prefixes:
             raise ValueError(f"layer must be one of {sorted(prefixes)}, got {layer}")

@@ -1,8 +1,9 @@
 """Refusing models whose attention has parts that ours lacks: they would load, and compute wrong."""
 
 import re
+import warnings
 
-from attnlib.interop._layouts import Layout
+from attnlib.interop._layouts import BERT, NANOGPT, Layout
 from attnlib.interop._sources import Tensors
 
 # Parts of names that show positions inside the attention, or layers before it.
@@ -24,6 +25,8 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
     """Raise ValueError if names show that the layer's attention has parts that ours lacks."""
     model = prefix.removesuffix(layout.prefix.format(layer))
     _require_family(tensors, model, layout)
+    if "model_type" not in tensors.config:
+        _warn_of_lookalikes(tensors, model, prefix, layout)
     others = [name for name in tensors.names if _is_other(name, model, prefix, layout)]
     if others:
         some = others[:4] + ["..."] * (len(others) > 4)
@@ -57,6 +60,20 @@ def _require_family(tensors: Tensors, model: str, layout: Layout) -> None:
                 "source must hold attention with the scale 1 / sqrt(d_k), but the config.json "
                 f"beside it says {option}={found}, which MultiHeadAttention doesn't do"
             )
+
+
+def _warn_of_lookalikes(tensors: Tensors, model: str, prefix: str, layout: Layout) -> None:
+    """Warn if the tensors may be another family's as well, which no name and no shape shows."""
+    others = {
+        BERT: ["yoso", "mra"] if not model else [],
+        NANOGPT: ["gpt_bigcode"] if prefix + "c_attn.bias" in tensors.names else [],
+    }.get(layout, [])
+    if others:
+        warnings.warn(
+            f"source looks the same if it is of {' or '.join(others)}, which computes something "
+            'else: pass family=model.config.model_type, or what it is ("bert", "nanogpt")',
+            stacklevel=6,
+        )
 
 
 def _is_other(name: str, model: str, prefix: str, layout: Layout) -> bool:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from attnlib.checks import require_text
+
 Source = Mapping[str, Tensor] | str | PathLike[str]
 
 
@@ -33,12 +35,18 @@ class Tensors(NamedTuple):
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[Tensors]:
-    """Yield the tensors of a state dict or of a .safetensors file; close the file afterwards."""
+def opened(source: Source, family: str | None = None) -> Iterator[Tensors]:
+    """Yield the tensors of a state dict or of a .safetensors file; close the file afterwards.
+
+    A `family` takes the place of the config.json's `model_type`.
+    """
+    if family is not None:
+        require_text("family", family)
+    told = {} if family is None else {"model_type": family}
     if isinstance(source, Mapping):
         tensors = {name: x for name, x in source.items() if isinstance(x, Tensor)}
         names = [name for name in tensors if isinstance(name, str)]
-        yield Tensors(names, tensors.__getitem__, _folders(source))
+        yield Tensors(names, tensors.__getitem__, _folders(source), told)
     elif isinstance(source, str | PathLike):
         path = _require_safetensors_file(Path(source))
         try:
@@ -55,7 +63,7 @@ def opened(source: Source) -> Iterator[Tensors]:
                 f"one ({error}): was it copied to its end?"
             ) from error
         with file:
-            yield Tensors(list(file.keys()), file.get_tensor, config=_config_beside(path))
+            yield Tensors(list(file.keys()), file.get_tensor, config=_config_beside(path) | told)
     else:
         hint = ": pass its .state_dict()" if isinstance(source, nn.Module) else ""
         raise TypeError(

@@ -71,7 +71,9 @@ def gpt_from_gpt2(source: Source, *, num_heads: int) -> TransformerModel:
     return _load(source, num_heads, GPT2, "gelu_tanh", transposed=True)
 
 
-def gpt_from_nanogpt(source: Source, *, num_heads: int) -> TransformerModel:
+def gpt_from_nanogpt(
+    source: Source, *, num_heads: int, family: str | None = None
+) -> TransformerModel:
     """Return a whole nanoGPT, with GPT-2's names and the matrices of `nn.Linear`.
 
     Its activation is the exact GELU, its readout is tied to the embedding, and all biases, also
@@ -81,16 +83,18 @@ def gpt_from_nanogpt(source: Source, *, num_heads: int) -> TransformerModel:
         source: as for `gpt_from_gpt2`. Of a training checkpoint `torch.load("ckpt.pt")` pass the
             entry "model".
         num_heads: as for `gpt_from_gpt2`, which also says what is returned and raised.
+        family: as for `from_nanogpt`.
 
     Source: Karpathy, nanoGPT, model.py, `GPT`.
     """
-    return _load(source, num_heads, NANOGPT, "gelu", transposed=False)
+    return _load(source, num_heads, NANOGPT, "gelu", transposed=False, family=family)
 
 
 def _load(
-    source: Source, num_heads: int, layout: Layout, activation: Activation, *, transposed: bool
-) -> TransformerModel:
-    with opened(source) as tensors:
+    source: Source, num_heads: int, layout: Layout, activation: Activation, *, transposed: bool,
+    family: str | None = None,
+) -> TransformerModel:  # fmt: skip
+    with opened(source, family) as tensors:
         whole = GPTTensors(tensors, layout, transposed=transposed)
         for layer in range(whole.layers):
             attention = whole.prefix + layout.prefix.format(layer)

@@ -83,13 +83,15 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
         return assemble(weights, num_heads)
 
 
-def from_nanogpt(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttention:
+def from_nanogpt(
+    source: Source, layer: int, *, num_heads: int, family: str | None = None
+) -> MultiHeadAttention:
     """Return the attention of one layer of a nanoGPT (or minGPT) model.
 
     nanoGPT lets no token look to the right: **call the module with causal=True**. It has GPT-2's
     names, but matrices [d_out, d_in] as ours; biases may be missing. GPTBigCode without multi_query
-    has the same names and shapes, but stores q, k and v head by head: don't pass its state dict,
-    which looks the same.
+    has the same names and shapes, but stores q, k and v head by head. So with biases, and without a
+    `family`, it warns.
 
     Example:
         >>> import torch
@@ -102,10 +104,11 @@ def from_nanogpt(source: Source, layer: int, *, num_heads: int) -> MultiHeadAtte
         source: as for `from_gpt2`. Of a training checkpoint `torch.load("ckpt.pt")` pass the entry
             "model".
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
+        family: `model.config.model_type`, or "nanogpt"; "gpt_bigcode" is refused.
 
     Source: Karpathy, nanoGPT, model.py, `CausalSelfAttention`.
     """
-    with opened_layer(source, NANOGPT, layer) as part:
+    with opened_layer(source, NANOGPT, layer, family) as part:
         d = part.width("c_proj.weight")
         weights = _unpack("weight", part.read("c_attn.weight", 3 * d, d))
         weights["W_o.weight"] = part.read("c_proj.weight", d, d)
@@ -115,7 +118,9 @@ def from_nanogpt(source: Source, layer: int, *, num_heads: int) -> MultiHeadAtte
         return assemble(weights, num_heads)
 
 
-def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttention:
+def from_bert(
+    source: Source, layer: int, *, num_heads: int, family: str | None = None
+) -> MultiHeadAttention:
     """Return the attention of one layer of a BERT model (or RoBERTa) in `transformers`' layout.
 
     Every token of BERT may look at every real one: call the module **without** causal, and with
@@ -125,8 +130,9 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     Models with BERT's layout and attention load exactly, among them RoBERTa, ELECTRA, ERNIE,
     RemBERT, LayoutLM and LUKE (its words). Those that do more (ESM, RoFormer, LayoutLMv3,
     Longformer, Nystromformer, CANINE, ...) are refused. **The tensors of some don't show it**:
-    BigBird looks at only a part of a long sequence, and a bare `YosoModel` or `MraModel` is refused
-    only if "yoso." or "mra." precedes its names or a `config.json` beside the file says it.
+    BigBird looks at only a part of a long sequence; Yoso's and Mra's are refused if "yoso." or
+    "mra." precedes their names, or a `config.json` beside the file or `family` says it. Where names
+    begin with "encoder" and no `family` is given, it warns.
 
     Example:
         >>> import torch
@@ -141,13 +147,14 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     Args:
         source: as for `from_gpt2`. Names may begin with `bert.` or anything else.
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
+        family: `model.config.model_type`; "yoso" and "mra" are refused.
 
     Raises:
         ValueError: also if there are `word_embeddings` but no `position_embeddings`.
 
     Source: Devlin et al. 2019, section 3; the layout in transformers, modeling_bert.py.
     """
-    with opened_layer(source, BERT, layer) as part:
+    with opened_layer(source, BERT, layer, family) as part:
         d = part.width("output.dense.weight")
         weights = {}
         for ours, theirs in (
