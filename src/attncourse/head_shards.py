@@ -6,8 +6,8 @@ from matplotlib.patches import Circle, Rectangle
 
 from attnlib import palette
 from attnlib.checks import divisors_of, require_positive_int
+from attnlib.plotting.layout_limits import require_height, require_seen
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import require_height, require_seen
 from attnlib.plotting.style import new_figure
 
 ROW, TOP, BOTTOM = 0.85, 0.3, 0.35  # inches: a device, the words above all, those below

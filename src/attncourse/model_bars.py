@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlib.plotting.checks import checked_mapping, require_same_names
+from attnlib.plotting.layout_limits import require_height
 from attnlib.plotting.page import text_width
-from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
 from attnlib.plotting.text import entries_abreast, label_of, name_entries, set_title
 

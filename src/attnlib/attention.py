@@ -16,7 +16,13 @@ from attnlib import _attention_checks as checks
 from attnlib._projection import project_heads
 from attnlib.cache import KVCache, require_cache
 from attnlib.checks import require_flag, require_parameter_dtype
-from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
+from attnlib.functional import (
+    checkpointed_weights,
+    explicit_attention,
+    fused_attention,
+    merge,
+    split,
+)
 from attnlib.masks import AttentionMask
 from attnlib.positions import RotaryPositions
 
@@ -238,7 +244,7 @@ class MultiHeadAttention(nn.Module):
         else:
             heads = fused_attention(q, k, v, limits, dropout)
             if need_weights:
-                weights = recorded_weights(q, k, limits)
+                weights = checkpointed_weights(q, k, limits)
         if head_mask is not None:
             heads = heads * head_mask.to(heads.dtype)[..., None, None]  # [h] or [B, h], for all T_q
         return heads, weights, None if cache is None else (k, v)

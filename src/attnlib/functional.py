@@ -35,7 +35,7 @@ def _weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
     """Return the weights, computed in one tensor if no derivative is wanted."""
     if _needs_derivative(q, k, mask.attn_mask):
         return attention_weights(q, k, mask)
-    return recorded_weights(q, k, mask)
+    return checkpointed_weights(q, k, mask)
 
 
 def explicit_attention(
@@ -129,7 +129,7 @@ def matmul_heads(x: Tensor, y: Tensor) -> Tensor:
     return _unstack_groups(_stack_groups(x, h_kv) @ y, x.shape[1])
 
 
-def recorded_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
+def checkpointed_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
     """Return the weights and keep nothing for the backward pass."""
     return _WeightsInPlace.apply(q, k, *mask)
 

@@ -349,7 +349,7 @@ def test_a_damaged_folder(folder, tmp_path, file, damage):
         (tmp_path / file).write_bytes(damage((tmp_path / file).read_bytes()))
     else:
         (tmp_path / file).unlink()
-    with pytest.raises(ValueError, match="^(model must be a folder with a model|tokenizer must)"):
+    with pytest.raises(ValueError, match=r"^(model must be a folder with a model|tokenizer must)"):
         book_of(tmp_path, [TEXT])
 
 

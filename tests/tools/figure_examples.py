@@ -83,14 +83,14 @@ EXAMPLES = {
         drawn={"matrices": ["NaN"]},
     ),
     "plot_model": Example(
-        {"lit": ["norm", "residual"]},
-        {"lit": ["head", ["norms"]]},
-        drawn={"lit": ["one too few", "one too many"]},  # one of them alone, and one twice
+        {"highlighted": ["norm", "residual"]},
+        {"highlighted": ["head", ["norms"]]},
+        drawn={"highlighted": ["one too few", "one too many"]},  # one of them alone, and one twice
     ),
     "plot_seed_curves": Example(
         {
             "x": [1, 2.5], "panels": {"c": {"a": numbers(2, 3), "b": numbers(2, 1)}},
-            "x_label": "depth", "log": ["c"], "even": False, "columns": 2,
+            "x_label": "depth", "log": ["c"], "linear_x": False, "columns": 2,
         },
         {
             "x": [[1, 2, 3], [0, 1], [1, torch.nan], [1, torch.inf]], "log": [["los"]],

@@ -19,21 +19,21 @@ from attnlib.positions import BASE, LearnedPositions, RotaryPositions, Sinusoida
 
 NORMS: dict[str, type[nn.Module]] = {"LayerNorm": LayerNorm, "RMSNorm": RMSNorm}
 
-# The names in a description, in order; those that MAY be there came later.
+# The names in a description, in order; the optional ones came later.
 MODEL = (
     "vocabulary_size", "length", "d_model", "causal", "blocks", "final_norm", "readouts",
     "readout_bias",
 )  # fmt: skip
-MODEL_MAY = ("positions", "tied")
+MODEL_OPTIONAL = ("positions", "tied")
 BLOCK = (
     "num_heads", "num_kv_heads", "bias", "attention_dropout", "feed_forward", "norm_position",
     "norms", "residual", "dropout",
 )  # fmt: skip
-BLOCK_MAY = ("rotary",)
+BLOCK_OPTIONAL = ("rotary",)
 ROTARY = ("base", "interleaved")
-FEED_FORWARD, FEED_FORWARD_MAY = ("d_ff", "bias"), ("activation",)
+FEED_FORWARD, FEED_FORWARD_OPTIONAL = ("d_ff", "bias"), ("activation",)
 NORM = {"LayerNorm": ("kind", "eps", "bias"), "RMSNorm": ("kind", "eps")}
-NORM_MAY = {"LayerNorm": (), "RMSNorm": ("gain",)}
+NORM_OPTIONAL = {"LayerNorm": (), "RMSNorm": ("gain",)}
 
 
 def require_plain(name: str, module: object, kind: type[nn.Module]) -> None:
@@ -75,7 +75,7 @@ def model_spec(model: Any) -> dict[str, Any]:
 
 def model_options(spec: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that build the model which `model_spec` described."""
-    require_names("spec", spec, MODEL, MODEL_MAY)
+    require_names("spec", spec, MODEL, MODEL_OPTIONAL)
     d, norm = spec["d_model"], spec["final_norm"]
     blocks = checked_list("blocks", spec["blocks"])
     given = {name: value for name, value in spec.items() if name != "d_model"}
@@ -102,7 +102,7 @@ def norm_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> nn.Modu
     kind = spec.get("kind") if isinstance(spec, Mapping) else spec
     if not isinstance(kind, str) or kind not in NORMS:
         raise ValueError(f"{name} must have a kind, one of {', '.join(NORMS)}, got {kind!r}")
-    require_names(name, spec, NORM[kind], NORM_MAY[kind])
+    require_names(name, spec, NORM[kind], NORM_OPTIONAL[kind])
     own = {option: value for option, value in spec.items() if option != "kind"}
     return NORMS[kind](d, **own, **options)
 
@@ -158,10 +158,10 @@ def block_spec(name: str, block: object) -> dict[str, Any]:
 
 def block_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> TransformerBlock:
     """Build the block that `block_spec` described."""
-    require_names(name, spec, BLOCK, BLOCK_MAY)
+    require_names(name, spec, BLOCK, BLOCK_OPTIONAL)
     network, rotary = spec["feed_forward"], spec.get("rotary")
     if network is not None:
-        require_names(f"{name}.feed_forward", network, FEED_FORWARD, FEED_FORWARD_MAY)
+        require_names(f"{name}.feed_forward", network, FEED_FORWARD, FEED_FORWARD_OPTIONAL)
     if rotary is not None:
         require_names(f"{name}.rotary", rotary, ROTARY)
     norms = checked_list(f"{name}.norms", spec["norms"])
@@ -180,13 +180,13 @@ def block_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> Transf
 
 
 def require_names(
-    name: str, spec: object, names: tuple[str, ...], may: tuple[str, ...] = ()
+    name: str, spec: object, names: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> None:
-    """Raise unless a description has all `names`, and no others but those in `may`."""
+    """Raise unless a description has all `names`, and no others but those in `optional`."""
     if not isinstance(spec, Mapping):
         raise TypeError(f"{name} must be a description with names, got {type(spec).__name__}")
     missing = [one for one in names if one not in spec]
-    unknown = [str(one) for one in spec if one not in (*names, *may)]
+    unknown = [str(one) for one in spec if one not in (*names, *optional)]
     if missing or unknown:
         raise ValueError(
             f"{name} must have the names {', '.join(names)}, "

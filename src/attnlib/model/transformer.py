@@ -22,7 +22,7 @@ from attnlib.checks import (
     require_positive_int,
 )
 from attnlib.model import _checks as checks
-from attnlib.model import _spec as parts
+from attnlib.model import _spec
 from attnlib.model._readout import TiedReadout
 from attnlib.model.sizes import Task, TaskSizes
 from attnlib.norms import LayerNorm, make_norms
@@ -307,9 +307,9 @@ class TransformerModel(nn.Module):
             TypeError: a part that isn't attnlib's own, has hooks, or was changed since it was made.
             ValueError: parts that share weights.
         """
-        parts.require_plain("the model", self, TransformerModel)
-        spec = parts.model_spec(self)
-        parts.require_same_parameters(self, TransformerModel.of_spec(spec, device="meta"))
+        _spec.require_plain("the model", self, TransformerModel)
+        spec = _spec.model_spec(self)
+        _spec.require_same_parameters(self, TransformerModel.of_spec(spec, device="meta"))
         # numpy's numbers become Python's
         return json.loads(json.dumps(spec, default=methodcaller("item")))
 
@@ -325,7 +325,7 @@ class TransformerModel(nn.Module):
         Raises:
             TypeError, ValueError: other names than `spec` writes, or values that no model can have.
         """
-        return TransformerModel(**parts.model_options(spec, {"device": device, "dtype": dtype}))
+        return TransformerModel(**_spec.model_options(spec, {"device": device, "dtype": dtype}))
 
     def extra_repr(self) -> str:
         """Say when the model is printed what its parts don't show."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from attnlib.plotting.cells import LABEL_LINE, number_size, stand_upright
-from attnlib.plotting.page import layout_for, on_phone, text_width
-from attnlib.plotting.room import (
+from attnlib.plotting.layout_limits import (
     NARROWEST_PANEL,
     PHONE_PANEL,
     PHONE_ROW,
@@ -21,6 +20,7 @@ from attnlib.plotting.room import (
     row_height,
     titles_fit,
 )
+from attnlib.plotting.page import layout_for, on_phone, text_width
 from attnlib.plotting.style import TALLEST
 from attnlib.plotting.text import LETTER, longest, title_lines
 

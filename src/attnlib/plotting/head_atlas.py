@@ -18,8 +18,8 @@ from attnlib.plotting.checks import (
     checked_tensor,
     require_columns,
 )
+from attnlib.plotting.layout_limits import require_height
 from attnlib.plotting.page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 from attnlib.plotting.text import (
     LETTER,

@@ -14,8 +14,8 @@ from attnlib.masks import combine_masks
 from attnlib.plotting._grid import grid_of
 from attnlib.plotting.cells import add_color_bar, add_meanings, frame, meanings_of
 from attnlib.plotting.checks import checked_labels, require_columns
+from attnlib.plotting.layout_limits import line_gap
 from attnlib.plotting.page import drawn_for_phones
-from attnlib.plotting.room import line_gap
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 from attnlib.plotting.text import label_of, set_title
 from attnlib.plotting.weights import LEGEND_LINE, draw_weights, one_map_per_head, titles_of_heads

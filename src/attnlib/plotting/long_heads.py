@@ -23,8 +23,8 @@ from attnlib.plotting.cells import (
     frame,
     meanings_of,
 )
+from attnlib.plotting.layout_limits import best_columns, require_height
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import best_columns, require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 from attnlib.plotting.text import set_title
 from attnlib.plotting.weights import LEGEND_LINE, titles_of_heads
@@ -57,7 +57,7 @@ def plot_long_heads(
     only `plot_window` sees.
 
     Args:
-        maps: "mass" maps of `attention_heatmap`, or weights of `attention_window`: [n, m],
+        maps: those of `attention_heatmap`, or weights of `attention_window`: [n, m],
             [h, n, m] or [1, h, n, m].
         rows, keys: the queries and the keys of the maps: range(T_q) and range(T_k) for whole maps.
         titles: one title a map; "head 1", "head 2", ... if left out.

@@ -23,8 +23,7 @@ from attnlib.plotting.checks import (
     checked_tensor,
     require_columns,
 )
-from attnlib.plotting.page import TEXT_WIDTH, drawn_for_phones, layout_for, on_phone, text_width
-from attnlib.plotting.room import (
+from attnlib.plotting.layout_limits import (
     PHONE_PANEL,
     PHONE_ROW,
     line_gap,
@@ -34,6 +33,7 @@ from attnlib.plotting.room import (
     row_height,
     titles_fit,
 )
+from attnlib.plotting.page import TEXT_WIDTH, drawn_for_phones, layout_for, on_phone, text_width
 from attnlib.plotting.style import SIGNED_MAP, new_figure, signed_norm
 from attnlib.plotting.text import LETTER, label_of, longest, set_title, title_lines
 
@@ -103,8 +103,8 @@ def plot_matrices(
     cell, panel = _sizes(widths, row_labels, beside=0.0 if numbers is not None else BAR)
     tallest = min(cell, PHONE_ROW) if on_phone() else cell
     rows = [row_height(len(m), tallest) for _, m in shown]
-    way = "draw a part, such as matrix[:64, :64], or fewer matrices"
-    require_seen("matrices", min(cell, *rows), f"{sum(widths)} columns of cells", way)
+    advice = "draw a part, such as matrix[:64, :64], or fewer matrices"
+    require_seen("matrices", min(cell, *rows), f"{sum(widths)} columns of cells", advice)
     below = 0.75 + 0.17 * (max(len(title_lines(title, panel)) for title, _ in shown) - 1)  # inches
     if column_labels and stand_upright(column_labels, cell):
         below += LETTER * longest(column_labels)
@@ -112,7 +112,7 @@ def plot_matrices(
     height = len(lines) * (below + line_gap()) + sum(heights)
     if on_phone() and numbers is None:
         height += BAR  # the legend is above
-    require_height("matrices", height, way)
+    require_height("matrices", height, advice)
     figure, axes = new_figure(
         height=height, gap=line_gap(), nrows=len(lines), ncols=columns, squeeze=False,
         width_ratios=widths, height_ratios=heights if on_phone() else None,

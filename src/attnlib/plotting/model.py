@@ -44,16 +44,16 @@ Pair = tuple[float, float]
 
 
 @drawn_for_phones
-def plot_model(lit: Iterable[str] = ()) -> Figure:
+def plot_model(highlighted: Iterable[str] = ()) -> Figure:
     """Draw a language model from its tokens to the next word, with some of its parts lit.
 
     It is a pre-norm decoder, like GPT-2. The stream runs from left to right, on a phone in four
     lines; a "+" adds two lines; the block in the frame comes L times.
 
     Args:
-        lit: names of parts: "tokens", "embeddings", "positions", "norm" (all three), "head" (one
-            head of the attention), "attention", "residual" (both skips and sums), "feed-forward",
-            "blocks" (the frame), "readout". The others are pale.
+        highlighted: names of parts: "tokens", "embeddings", "positions", "norm" (all three), "head"
+            (one head of the attention), "attention", "residual" (both skips and sums),
+            "feed-forward", "blocks" (the frame), "readout". The others are pale.
 
     Returns:
         A figure as wide as the text and lower than three lines of it; see `attnlib.plotting`.
@@ -61,7 +61,7 @@ def plot_model(lit: Iterable[str] = ()) -> Figure:
     Raises:
         TypeError, ValueError: a single string, or an unknown name.
     """
-    parts = _checked_parts(lit)
+    parts = _checked_parts(highlighted)
     size = SCREEN if on_phone() else STRIP
     figure, ax = new_figure(*size)
     figure.set_layout_engine("none")  # the axes fill the figure, so their unit is an inch
@@ -75,15 +75,16 @@ def plot_model(lit: Iterable[str] = ()) -> Figure:
     return figure
 
 
-def _checked_parts(lit: Iterable[str]) -> list[str]:
-    if isinstance(lit, str):
+def _checked_parts(highlighted: Iterable[str]) -> list[str]:
+    if isinstance(highlighted, str):
         raise TypeError(
-            f"lit must be a tuple of names, got the string {lit!r}: is it ({lit!r},) with a comma?"
+            f"highlighted must be a tuple of names, got the string {highlighted!r}: is it "
+            f"({highlighted!r},) with a comma?"
         )
-    parts = checked_list("lit", lit)
+    parts = checked_list("highlighted", highlighted)
     for part in parts:
         if not isinstance(part, str) or part not in PARTS:
-            raise ValueError(f"lit must name parts of {', '.join(PARTS)}; got {part!r}")
+            raise ValueError(f"highlighted must name parts of {', '.join(PARTS)}; got {part!r}")
     return parts
 
 
@@ -92,12 +93,12 @@ class _Pen:
     """Draws pieces of the picture, lit if their part is."""
 
     ax: Axes
-    lit: list[str]
+    highlighted: list[str]
     size: float  # of labels, in points
 
     def style(self, part: str) -> dict[str, Any]:
         """Return the style of a part's lines; the part "" is never lit."""
-        lit = part in self.lit
+        lit = part in self.highlighted
         return {"color": LIT_COLOR if lit else palette.MUTED, "linewidth": 1.8 if lit else 0.8}
 
     def label(self, part: str, x: float, y: float, text: str) -> None:
@@ -113,7 +114,7 @@ class _Pen:
         style = self.style(part)
         box = FancyBboxPatch(
             (left, bottom), right - left, top - bottom, edgecolor=style.pop("color"), **style,
-            facecolor=(LIT_COLOR, tint) if part in self.lit else "none",
+            facecolor=(LIT_COLOR, tint) if part in self.highlighted else "none",
             boxstyle="round,pad=0,rounding_size=0.03", linestyle="dashed" if dashed else "solid",
         )  # fmt: skip
         self.ax.add_patch(box)
@@ -213,6 +214,8 @@ def _draw_attention(pen: _Pen, y: float, sides: Pair) -> None:
     first = right - 3 * HEADS_APART - 0.04
     pen.outline("attention", sides, (y - HALF, y + HALF))
     pen.label("attention", (left + first) / 2, y, "attention")
-    for i, part in enumerate(("head" if "head" in pen.lit else "attention", *["attention"] * 2)):
+    for i, part in enumerate(
+        ("head" if "head" in pen.highlighted else "attention", *["attention"] * 2)
+    ):
         x = first + i * HEADS_APART
         pen.outline(part, (x, x + HEAD), (y - HEAD / 2, y + HEAD / 2), tint=1.0)

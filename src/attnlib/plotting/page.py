@@ -42,7 +42,7 @@ def drawn_for_phones(plot: Callable[Parameters, Figure]) -> Callable[Parameters,
 
     @wraps(plot)
     def keep(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
-        again = partial(plot, *_as_they_are(args), **_as_they_are(kwargs))
+        again = partial(plot, *_snapshot(args), **_snapshot(kwargs))
         figure = again()
         _drawn_by[figure] = again
         return figure
@@ -75,14 +75,14 @@ def layout_for(*, phone: bool) -> Iterator[None]:
         _on_phone.reset(before)
 
 
-def _as_they_are(value: Any) -> Any:
+def _snapshot(value: Any) -> Any:
     """Copy arguments, which may be changed or used up before they are drawn again."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, Iterator):
         value = list(value)
     if type(value) in (list, tuple):
-        return type(value)(map(_as_they_are, value))
+        return type(value)(map(_snapshot, value))
     if type(value) is dict:
-        return {name: _as_they_are(item) for name, item in value.items()}
+        return {name: _snapshot(item) for name, item in value.items()}
     return value

@@ -18,8 +18,8 @@ from attnlib.plotting.checks import (
     require_columns,
     require_same_names,
 )
+from attnlib.plotting.layout_limits import require_height
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
 from attnlib.plotting.text import (
     entries_abreast,
@@ -43,20 +43,20 @@ def plot_seed_curves(
     *,
     x_label: str,
     log: Collection[str] = (),
-    even: bool = False,
+    linear_x: bool = False,
     columns: int = 2,
 ) -> Figure:
     """Draw several measurements over x, one panel each, with every seed shown.
 
-    With at most eight points the horizontal axis is logarithmic, unless `even`. NaN and infinity
-    leave a gap.
+    With at most eight points the horizontal axis is logarithmic, unless `linear_x`. NaN and
+    infinity leave a gap.
 
     Args:
         x: N numbers.
         panels: title of the panel -> {name of the curve: tensor [N, seeds]}, the same names in all.
         x_label: what x is.
         log: titles of the panels whose vertical axis is logarithmic.
-        even: whether x only counts, as for the layers of a model; then its axis is linear.
+        linear_x: whether x only counts, as for the layers of a model; then its axis is linear.
         columns: panels a line, at most 6.
 
     Returns:
@@ -67,8 +67,8 @@ def plot_seed_curves(
             numbers not above 0 on a logarithmic axis, an unknown title in log, or more panels than
             fit into 24 inches.
     """
-    require_flag("even", even)
-    places = _checked_places(x, even)
+    require_flag("linear_x", linear_x)
+    places = _checked_places(x, linear_x)
     drawn = {
         title: _checked_curves(f"panels[{title!r}]", curves, len(places))
         for title, curves in checked_mapping("panels", panels, "dict of curves").items()
@@ -105,7 +105,7 @@ def plot_seed_curves(
         ax.set_yscale("log" if title in log else "linear")
         ax.grid(axis="y")
         if len(places) <= FEW:
-            ax.set_xscale("linear" if even else "log")
+            ax.set_xscale("linear" if linear_x else "log")
             ax.set_xticks(places, [f"{place:g}" for place in places])
             ax.minorticks_off()
     for ax in axes[-1]:
@@ -119,13 +119,13 @@ def plot_seed_curves(
     return figure
 
 
-def _checked_places(x: Sequence[float], even: bool) -> list[float]:
+def _checked_places(x: Sequence[float], linear_x: bool) -> list[float]:
     """Return x as numbers, or raise unless its axis can show them."""
     numbers = checked_list("x", x.tolist() if isinstance(x, Tensor | np.ndarray) else x)
     places = [checked_number("each of x", number) for number in numbers]
     if not places:
         raise ValueError("x must hold at least one number, got none")
-    if len(places) <= FEW and min(places) <= 0 and not even:
+    if len(places) <= FEW and min(places) <= 0 and not linear_x:
         raise ValueError(
             f"x must be above 0 with at most {FEW} points, which stand on a logarithmic axis, "
             f"got {min(places):g}"

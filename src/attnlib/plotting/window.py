@@ -44,7 +44,7 @@ def plot_window(
     `plot_long_heads`. The window's queries are hatched where their cells on the whole map are.
 
     Args:
-        whole: a "mass" map of `attention_heatmap`, of one head: [n, m].
+        whole: a map of `attention_heatmap`, of one head: [n, m].
         all_rows, all_keys: its queries and keys: range(T_q), range(T_k).
         window: weights of `attention_window`, of the same head: [len(rows), len(keys)].
         rows, keys: the queries and keys in the window.

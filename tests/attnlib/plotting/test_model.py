@@ -105,5 +105,7 @@ def test_every_label_has_room_and_no_line_leaves_the_figure(on_phone):
 
 @pytest.mark.parametrize("wrong", ["head", 3, ("haed",), (None,)])
 def test_what_is_no_part_is_refused(wrong):
-    with pytest.raises(ValueError if isinstance(wrong, tuple) else TypeError, match=r"^lit "):
+    with pytest.raises(
+        ValueError if isinstance(wrong, tuple) else TypeError, match=r"^highlighted "
+    ):
         plotting.plot_model(wrong)

@@ -48,5 +48,5 @@ def test_many_points_make_a_line_a_seed_on_a_linear_axis():
 
 
 def test_points_that_count_stand_evenly_apart():
-    ax = draw([0, 1, 2], {"loss": {"a": torch.ones(3, 2)}}, even=True).axes[0]
+    ax = draw([0, 1, 2], {"loss": {"a": torch.ones(3, 2)}}, linear_x=True).axes[0]
     assert ax.get_xscale() == "linear" and ticks(ax.xaxis) == ["0", "1", "2"]

@@ -92,7 +92,7 @@ def test_titles_are_broken_where_they_are_wider_than_their_panel():
     assert len(title_lines("word " * 100, 1.0)) == 3
 
 
-NOT_WRITTEN = {"numbers", "lit"}  # a pattern and names of parts: they say what is drawn
+NOT_WRITTEN = {"numbers", "highlighted"}  # a pattern and names of parts: they say what is drawn
 
 
 def spoiled(value):

@@ -10,8 +10,8 @@ from attnlib import palette
 from attnlib.checks import shape_of
 from attnlib.plotting.cells import label_axis
 from attnlib.plotting.checks import checked_mapping, checked_tensor
+from attnlib.plotting.layout_limits import PHONE_PANEL
 from attnlib.plotting.page import drawn_for_phones, on_phone
-from attnlib.plotting.room import PHONE_PANEL
 from attnlib.plotting.style import new_figure
 from attnlib.plotting.text import label_of, set_title
 

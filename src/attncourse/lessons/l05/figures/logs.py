@@ -11,8 +11,8 @@ from torch import Tensor
 from attnlib import palette
 from attnlib.checks import checked_list, require_text
 from attnlib.plotting.checks import checked_mapping, checked_tensor, require_same_names
+from attnlib.plotting.layout_limits import require_height
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
 from attnlib.plotting.text import font_of, plain_text, set_title, title_lines
 

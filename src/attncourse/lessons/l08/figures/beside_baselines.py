@@ -7,8 +7,8 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting.checks import checked_items, checked_mapping, checked_number, checked_tensor
+from attnlib.plotting.layout_limits import require_height
 from attnlib.plotting.page import PHONE_WIDTH, drawn_for_phones
-from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
 from attnlib.plotting.text import font_of, label_of, plain_text
 

@@ -12,8 +12,8 @@ from torch.nn.functional import normalize
 
 from attnlib import palette
 from attnlib.plotting.checks import checked_labels, checked_tensor
+from attnlib.plotting.layout_limits import line_gap, require_height
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import line_gap, require_height
 from attnlib.plotting.style import new_figure
 from attnlib.plotting.text import font_of, label_of, plain_text, set_title
 from attnlib.weight_checks import tolerance_of

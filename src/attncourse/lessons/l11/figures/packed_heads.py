@@ -10,8 +10,8 @@ from attnlib import palette
 from attnlib.checks import require_divisible
 from attnlib.plotting.cells import add_color_bar
 from attnlib.plotting.checks import checked_tensor
+from attnlib.plotting.layout_limits import line_gap, require_height, require_seen
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import line_gap, require_height, require_seen
 from attnlib.plotting.style import SIGNED_MAP, new_figure, signed_norm
 from attnlib.plotting.text import entries_abreast
 

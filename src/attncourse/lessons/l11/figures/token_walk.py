@@ -19,8 +19,8 @@ from attnlib.plotting.cells import (
     write_numbers,
 )
 from attnlib.plotting.checks import checked_labels, checked_tensor
+from attnlib.plotting.layout_limits import require_height
 from attnlib.plotting.page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
-from attnlib.plotting.room import require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 from attnlib.plotting.text import LETTER, label_of, longest, plain_text
 from attnlib.plotting.weights import LEGEND_LINE

@@ -48,19 +48,19 @@ def titles_fit(titles: Sequence[str], width: float) -> bool:
     return TITLE_LETTER * longest(words or [""]) <= width
 
 
-def require_height(name: str, height: float, way: str) -> None:
-    """Raise ValueError if a figure of `name` would be too tall; `way` says what to do instead."""
+def require_height(name: str, height: float, advice: str) -> None:
+    """Raise ValueError if a figure of `name` would be too tall; `advice` says what else to do."""
     if height > TALLEST:
         raise ValueError(
             f"{name} must fit a figure of {TALLEST:g} inches, got enough for {math.ceil(height)}: "
-            + way
+            + advice
         )
 
 
-def require_seen(name: str, size: float, cells: str, way: str) -> None:
+def require_seen(name: str, size: float, cells: str, advice: str) -> None:
     """Raise ValueError if cells of `size` inches would be too small to see."""
     if size < SMALLEST_CELL:
         raise ValueError(
             f"{name} must leave each cell {SMALLEST_CELL:g} inches, got {cells}, which leave "
-            f"{size:.1g}: {way}"
+            f"{size:.1g}: {advice}"
         )
