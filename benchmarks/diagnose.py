@@ -29,7 +29,7 @@ from tools.broken_attentions import FOUND_BEFORE, MISSED
 import attndoctor
 from attndoctor import museum
 from attndoctor.module_under_test import reference_answer
-from attndoctor.museum import visitors
+from attndoctor.museum import known_modules
 from attndoctor.reference import reference
 from attnlib import MultiHeadAttention
 
@@ -37,7 +37,7 @@ PAIRS = 40
 RIGHT = {
     one.__name__: one
     for one in (
-        MultiHeadAttention, visitors.MultiHeadedAttention, visitors.CausalSelfAttention,
+        MultiHeadAttention, known_modules.MultiHeadedAttention, known_modules.CausalSelfAttention,
         nn.MultiheadAttention,
     )
 } | {
@@ -69,7 +69,7 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
         "broken in ways of their own": MISSED | FOUND_BEFORE,
         "built, d = 768, h = 12": {
             "nn.MultiheadAttention": nn.MultiheadAttention(768, 12, batch_first=True),
-            "MultiHeadedAttention": visitors.MultiHeadedAttention(12, 768),
+            "MultiHeadedAttention": known_modules.MultiHeadedAttention(12, 768),
             "a broken one": MISSED["TrainsWithoutMasks"](768, 12),
             "one that no exhibit is": MISSED["log2 of d_k"](768, 12),
         },

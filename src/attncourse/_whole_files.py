@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file in one step: a reader finds the old content or the new, never a part."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

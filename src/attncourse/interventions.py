@@ -5,12 +5,13 @@ head's mean in the place of what it says. Both change a layer's attention within
 the model as it was.
 
     >>> from attncourse import data
-    >>> from attncourse.interventions import forbidden_looks, looks_at
+    >>> from attncourse.interventions import attention_knockout
     >>> from attncourse.tasks import concord, pack
+    >>> from attnlib.pattern_sums import partner_pairs
     >>> model, _ = data.load("concord")
     >>> batch = pack(concord.sentences(2, seed=0))
-    >>> objects = looks_at(batch.partners["verb>object"])  # bool [B, T, T]
-    >>> with forbidden_looks(model, objects):
+    >>> objects = partner_pairs(batch.partners["verb>object"])  # bool [B, T, T]
+    >>> with attention_knockout(model, objects):
     ...     answers = model(batch.tokens, key_mask=batch.key_mask)
 """
 
@@ -25,25 +26,11 @@ from attncourse.tasks import Batch, Relation
 from attnlib import MultiHeadAttention
 from attnlib.checks import require_positive_int, shape_of
 from attnlib.model import TransformerModel
-from attnlib.pattern_sums import follower_targets, partner_pairs
+from attnlib.pattern_sums import follower_targets
 
 __all__ = [
-    "averaged_heads",
-    "follower_looks",
-    "forbidden_looks",
-    "looks_at",
-    "muted_heads",
-    "right_answers",
-]
-
-
-def looks_at(partners: Tensor) -> Tensor:
-    """Return the place at which each word finds its partner, bool [B, T, T].
-
-    Args:
-        partners: the partner's column of each word, int64 [B, T]; -1 where there is none.
-    """
-    return partner_pairs(partners)
+    "attention_knockout", "follower_looks", "mean_ablation", "right_answers", "zero_ablation",
+]  # fmt: skip
 
 
 def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:
@@ -63,9 +50,9 @@ def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:
 
 
 @contextmanager
-def forbidden_looks(
+def attention_knockout(
     model: TransformerModel,
-    places: Tensor,
+    forbidden: Tensor,
     *,
     layer: int = -1,
     heads: Sequence[int] | None = None,
@@ -74,22 +61,22 @@ def forbidden_looks(
 
     Args:
         model: whose looks.
-        places: bool [B, T, T] of the batch that the model is asked about, True = forbidden.
+        forbidden: bool [B, T, T] of the batch that the model is asked about.
         layer: in which layer, counted from 0, or from the end if negative.
         heads: of these heads alone, counted from 0; of all if left out.
 
     Raises:
-        TypeError: places that aren't boolean.
-        ValueError: places of another shape, or a layer or a head that the model doesn't have.
+        TypeError: forbidden isn't boolean.
+        ValueError: another shape of forbidden, or a layer or a head that the model doesn't have.
     """
-    if places.dtype != torch.bool:
-        raise TypeError(f"places must be boolean, True = forbidden, got {places.dtype}")
-    if places.dim() != 3 or places.shape[1] != places.shape[2]:
-        raise ValueError(f"places must be [B, T, T], got {shape_of(places)}")
+    if forbidden.dtype != torch.bool:
+        raise TypeError(f"forbidden must be boolean, got {forbidden.dtype}")
+    if forbidden.dim() != 3 or forbidden.shape[1] != forbidden.shape[2]:
+        raise ValueError(f"forbidden must be [B, T, T], got {shape_of(forbidden)}")
     attention = _attention(model, layer)
-    forbidden = torch.zeros(attention.num_heads, dtype=torch.bool, device=places.device)
-    forbidden[_checked_heads(heads, attention)] = True
-    mask = ~(places[:, None] & forbidden[:, None, None])  # [B, 1, T, T] & [h, 1, 1] -> [B, h, T, T]
+    chosen = torch.zeros(attention.num_heads, dtype=torch.bool, device=forbidden.device)
+    chosen[_checked_heads(heads, attention)] = True
+    mask = ~(forbidden[:, None] & chosen[:, None, None])  # [B, 1, T, T] & [h, 1, 1] -> [B, h, T, T]
 
     def forbid(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         before = options.get("mask")  # of another intervention
@@ -100,12 +87,12 @@ def forbidden_looks(
 
 
 @contextmanager
-def muted_heads(
+def zero_ablation(
     model: TransformerModel, heads: Sequence[int], *, layer: int = -1
 ) -> Iterator[None]:
-    """Let heads add nothing within a `with`: zero ablation.
+    """Let heads add nothing within a `with`.
 
-    Args, raises: as `averaged_heads`.
+    Args, raises: as `mean_ablation`.
     """
     attention = _attention(model, layer)
     head_mask = torch.ones(attention.num_heads, device=attention.W_o.weight.device)
@@ -120,10 +107,10 @@ def muted_heads(
 
 
 @contextmanager
-def averaged_heads(
+def mean_ablation(
     model: TransformerModel, heads: Sequence[int], *, layer: int = -1
 ) -> Iterator[None]:
-    """Put the mean of what heads add in its place within a `with`: mean ablation.
+    """Put the mean of what heads add in its place within a `with`.
 
     What a head adds to each word becomes its mean over the words of the batch, so that what it adds
     to every word alike stays. Muting takes that away, too.

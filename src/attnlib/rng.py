@@ -33,9 +33,9 @@ class Sfc32:
             _require_word(name, value)
         self._a, self._b, self._c, self._counter = 0, int(seed), int(stream), 1
         for _ in range(12):  # until each bit of the seed has reached all others
-            self.word()
+            self.uint32()
 
-    def word(self) -> int:
+    def uint32(self) -> int:
         """Draw a whole number from 0 to 2^32 - 1."""
         a, b, c = self._a, self._b, self._c
         drawn = (a + b + self._counter) % WORD
@@ -47,35 +47,35 @@ class Sfc32:
 
     def uniform(self) -> float:
         """Draw a number from 0 up to, not including, 1: one of 2^32 equal steps."""
-        return self.word() / WORD
+        return self.uint32() / WORD
 
     def normal(self) -> float:
         """Draw a nearly normal number of mean 0 and variance 1: twelve uniform ones, less 6.
 
         The sum is exact; a logarithm and a cosine wouldn't be.
         """
-        return sum(self.word() for _ in range(12)) / WORD - 6
+        return sum(self.uint32() for _ in range(12)) / WORD - 6
 
-    def below(self, number: int) -> int:
+    def randbelow(self, number: int) -> int:
         """Draw a whole number from 0 to `number` - 1, for `number` up to 2^20.
 
         The bias is less than `number` / 2^32.
         """
-        return self.word() * number // WORD
+        return self.uint32() * number // WORD
 
-    def happens(self, probability: float) -> bool:
+    def bernoulli(self, probability: float) -> bool:
         """Draw True with this probability."""
-        return self.word() / WORD < probability
+        return self.uint32() / WORD < probability
 
     def choice(self, items: Sequence[Item]) -> Item:
         """Draw one of the items, each equally likely."""
-        return items[self.word() * len(items) // WORD]  # `below` without a call, for speed
+        return items[self.uint32() * len(items) // WORD]  # `randbelow` without a call, for speed
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
         """Return the items in a random order, each equally likely (Fisher and Yates)."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
-            other = self.below(last + 1)
+            other = self.randbelow(last + 1)
             order[last], order[other] = order[other], order[last]
         return order
 

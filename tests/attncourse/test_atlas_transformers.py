@@ -439,7 +439,7 @@ def test_what_no_page_can_be_of_is_told_before_anything_is_read(
     folder, file, tmp_path, capsys, monkeypatch
 ):
     pytest.importorskip("anywidget")
-    monkeypatch.setattr("attncourse.atlas._of._see", None)
+    monkeypatch.setattr("attncourse.atlas._build._see", None)
     for output, words in {
         tmp_path / "nowhere" / "atlas.html": "must be in a folder",
         tmp_path: "must be a file, got the folder",

@@ -10,7 +10,7 @@ import torch
 from tools.refusing import assert_refused
 
 from attncourse import data
-from attncourse._whole_files import write_whole
+from attncourse._whole_files import write_atomically
 from attncourse.training import RECIPES
 
 NAME, SEED = data.saved()[0]
@@ -112,14 +112,14 @@ def test_damages_are_told(folder, damage):
 
 def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
     path = tmp_path / "kept"
-    write_whole(path, b"old")
+    write_atomically(path, b"old")
 
     def is_full(_):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "fsync", is_full)
     with pytest.raises(OSError, match="no space"):
-        write_whole(path, b"new")
+        write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [*tmp_path.iterdir()] == [path]
 

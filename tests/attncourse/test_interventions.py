@@ -7,16 +7,16 @@ import torch
 from tools.refusing import refusals
 
 from attncourse.interventions import (
-    averaged_heads,
+    attention_knockout,
     follower_looks,
-    forbidden_looks,
-    looks_at,
-    muted_heads,
+    mean_ablation,
     right_answers,
+    zero_ablation,
 )
 from attncourse.tasks import concord, induction, pack
 from attncourse.training.evaluation import evaluate
 from attnlib.model import TransformerModel
+from attnlib.pattern_sums import partner_pairs
 
 SENTENCES = concord.sentences(7, seed=3)
 BATCH = pack(SENTENCES)
@@ -37,7 +37,7 @@ def ask(model):
 def test_looks_are_those_that_plain_loops_find(after):
     tokens = torch.tensor([[1, 2, 1, 3, 1, 2], [4, 4, 4, 5, 5, 4]])
     partners = torch.tensor([[-1, 0, 2], [1, -1, -1]])
-    assert looks_at(partners).nonzero().tolist() == [[0, 1, 0], [0, 2, 2], [1, 0, 1]]
+    assert partner_pairs(partners).nonzero().tolist() == [[0, 1, 0], [0, 2, 2], [1, 0, 1]]
     wanted = [
         [
             [i - after >= 0 and i <= row and sample[i - after] == sample[row] for i in range(6)]
@@ -50,8 +50,8 @@ def test_looks_are_those_that_plain_loops_find(after):
 
 def test_a_forbidden_look_is_gone_and_the_rest_of_its_row_sums_to_1(model):
     before = ask(model)
-    places = looks_at(BATCH.partners["verb>object"])
-    with forbidden_looks(model, places, layer=0, heads=[0, 2]):
+    places = partner_pairs(BATCH.partners["verb>object"])
+    with attention_knockout(model, places, layer=0, heads=[0, 2]):
         after = ask(model)
     left = before.weights[0].masked_fill(places[:, None], 0)
     left = left / left.sum(-1, keepdim=True)
@@ -67,16 +67,16 @@ def test_all_heads_of_the_last_layer_are_meant_beside_the_causal_mask():
     batch = pack(task.sentences(3, seed=0))
     model = TransformerModel.of_sizes(task, 8, 2, 2).eval()
     places = follower_looks(batch.tokens)
-    with forbidden_looks(model, places), torch.no_grad():
+    with attention_knockout(model, places), torch.no_grad():
         first, last = model(batch.tokens, need_weights=True).weights
     looked_at = places[:, None].expand_as(last)
     assert not last.triu(1).any() and not last[looked_at].any() and first[looked_at].any()
-    with forbidden_looks(model, torch.ones_like(places)), torch.no_grad():
+    with attention_knockout(model, torch.ones_like(places)), torch.no_grad():
         assert not model(batch.tokens, need_weights=True).weights[1].any()
 
 
 def test_muted_heads_are_those_of_head_masks(model):
-    with muted_heads(model, [1], layer=0):
+    with zero_ablation(model, [1], layer=0):
         muted = ask(model).logits["A"]
     masks = [torch.tensor([1.0, 0.0, 1.0]), None]
     with torch.no_grad():
@@ -85,14 +85,16 @@ def test_muted_heads_are_those_of_head_masks(model):
 
 
 def test_interventions_add_up(model):
-    verbs, nouns = (looks_at(BATCH.partners[name]) for name in ("verb>object", "adjective>noun"))
-    with forbidden_looks(model, verbs | nouns):
+    verbs, nouns = (
+        partner_pairs(BATCH.partners[name]) for name in ("verb>object", "adjective>noun")
+    )
+    with attention_knockout(model, verbs | nouns):
         both = ask(model).weights[1]
-    with forbidden_looks(model, verbs), forbidden_looks(model, nouns):
+    with attention_knockout(model, verbs), attention_knockout(model, nouns):
         assert torch.equal(ask(model).weights[1], both)
-    with muted_heads(model, [0, 2]):
+    with zero_ablation(model, [0, 2]):
         both = ask(model).logits["A"]
-    with muted_heads(model, [0]), muted_heads(model, [2, 2]):
+    with zero_ablation(model, [0]), zero_ablation(model, [2, 2]):
         assert torch.equal(ask(model).logits["A"], both)
 
 
@@ -108,7 +110,7 @@ def test_an_averaged_head_says_its_mean_to_every_word(model):
         mean = sum(added[b, 2, : len(one)].sum(0) for b, one in enumerate(SENTENCES))
         mean = mean / sum(map(len, SENTENCES))
         wanted = added[:, :2].sum(1) + mean  # W_o of a task's model has no bias
-        with averaged_heads(model, [2, 2]):  # a head that is named twice counts once
+        with mean_ablation(model, [2, 2]):  # a head that is named twice counts once
             output, _ = attention(x, key_mask=BATCH.key_mask)
     torch.testing.assert_close(output, wanted)
 
@@ -119,18 +121,18 @@ def test_right_answers_are_those_of_an_evaluation(model):
     assert {name: found[name] for name in wanted} == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("changed", [forbidden_looks, muted_heads, averaged_heads])
+@pytest.mark.parametrize("changed", [attention_knockout, zero_ablation, mean_ablation])
 def test_the_model_is_as_before_after_an_error_too(model, changed):
     before = ask(model).logits["A"]
-    what = looks_at(BATCH.partners["verb>object"]) if changed is forbidden_looks else [0]
+    what = partner_pairs(BATCH.partners["verb>object"]) if changed is attention_knockout else [0]
     with pytest.raises(KeyError), changed(model, what):
         raise KeyError
     assert torch.equal(ask(model).logits["A"], before)
 
 
-def forbid(places, **options):
+def forbid(forbidden, **options):
     model = TransformerModel.of_sizes(concord, 24, 3, 2)
-    with forbidden_looks(model, places, **options):
+    with attention_knockout(model, forbidden, **options):
         pass
 
 
@@ -141,12 +143,12 @@ def mute(way, heads):
 
 some = partial(forbid, torch.ones(2, 3, 3).bool())
 REFUSED = {
-    TypeError: {forbid: {"places": [torch.ones(2, 3, 3)]}},
+    TypeError: {forbid: {"forbidden": [torch.ones(2, 3, 3)]}},
     ValueError: {
-        forbid: {"places": [torch.ones(3, 3).bool(), torch.ones(2, 3, 4).bool()]},
+        forbid: {"forbidden": [torch.ones(3, 3).bool(), torch.ones(2, 3, 4).bool()]},
         some: {"layer": [2], "heads": [[3]]},
-        partial(mute, muted_heads): {"heads": [[-1], [3]]},
-        partial(mute, averaged_heads): {"heads": [[-1], [3]]},
+        partial(mute, zero_ablation): {"heads": [[-1], [3]]},
+        partial(mute, mean_ablation): {"heads": [[-1], [3]]},
         partial(follower_looks, BATCH.tokens): {"after": [0]},
     },
 }

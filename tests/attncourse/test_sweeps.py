@@ -11,7 +11,12 @@ import torch
 from tools.refusing import assert_named, assert_refused
 
 from attncourse import data
-from attncourse.interventions import follower_looks, forbidden_looks, muted_heads, right_answers
+from attncourse.interventions import (
+    attention_knockout,
+    follower_looks,
+    right_answers,
+    zero_ablation,
+)
 from attncourse.tasks import lookup, pack
 from attncourse.training import (
     RECIPES,
@@ -222,7 +227,7 @@ def test_what_is_kept_of_heads_is_what_they_put_on_partners_and_followers(short)
     assert induction_looks(short.model, batch) == [heads.max().item() for heads in places]
     right = []
     for after in (1, 2):
-        with forbidden_looks(short.model, follower_looks(batch.tokens, after)):
+        with attention_knockout(short.model, follower_looks(batch.tokens, after)):
             right += right_answers(short.model, batch, short.recipe.task.relations).values()
     assert right_without_looks(short) == pytest.approx(right, abs=1e-6)
 
@@ -255,7 +260,7 @@ def test_as_much_is_forbidden_at_the_heaviest_places_that_are_neither_look(short
         assert 0 < counted.sum() < (batch.partners["induction"] >= 0).sum()
         shares = []
         for forbidden in (torch.zeros_like(look), look, others):
-            with forbidden_looks(sharp.model, forbidden), torch.no_grad():
+            with attention_knockout(sharp.model, forbidden), torch.no_grad():
                 logits = sharp.model(batch.tokens).logits[relations[0].readout]
             right = logits.argmax(-1) == batch.answers[relations[0].readout]
             shares.append(right[counted].float().mean().item())
@@ -279,7 +284,7 @@ def test_heads_go_in_the_order_in_which_they_are_missed_least():
     while len(gone) < 4:
         path.append(max(right_without({*gone, k}) for k in {*range(4)} - gone))
         gone.add(next(k for k in range(4) if right_without({*gone, k}) == path[-1]))
-    assert right_with_heads_left(trained, muted_heads) == pytest.approx(path, abs=1e-6)
+    assert right_with_heads_left(trained, zero_ablation) == pytest.approx(path, abs=1e-6)
 
 
 # --- refusals ------------------------------------------------------------------------------------

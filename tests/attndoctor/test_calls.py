@@ -9,7 +9,7 @@ from torch import nn
 
 from attndoctor import CallError
 from attndoctor.museum import SteppedAttention, named
-from attndoctor.museum.visitors import MultiHeadedAttention
+from attndoctor.museum.known_modules import MultiHeadedAttention
 from attnlib import MultiHeadAttention
 
 

@@ -12,7 +12,7 @@ from tools.broken_attentions import Plain, scaled_by
 from attndoctor import CallError, check
 from attndoctor.__main__ import main
 from attndoctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
-from attndoctor.museum.visitors import MultiHeadedAttention
+from attndoctor.museum.known_modules import MultiHeadedAttention
 
 FILE = """
 import math

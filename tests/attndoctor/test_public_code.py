@@ -19,7 +19,7 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from attndoctor import CallError, diagnose
 from attndoctor.build import LONGEST
-from attndoctor.museum import named, visitors
+from attndoctor.museum import known_modules, named
 from attndoctor.questions import LONGEST as LONGEST_ASKED
 from attndoctor.questions import USUAL
 from attnlib import MultiHeadAttention
@@ -52,8 +52,8 @@ SPREAD, RAW = "module_under_test: spread", "module_under_test: raw"
 NORMS = "module_under_test: norms"
 # What is asked, and how, at which edges it differs, and what it is taken for.
 KINDS = {
-    "Annotated Transformer": (visitors.MultiHeadedAttention, {}, FILLED, "[B, T, T]"),
-    "nanoGPT": (visitors.CausalSelfAttention, {}, set(), "always causal"),
+    "Annotated Transformer": (known_modules.MultiHeadedAttention, {}, FILLED, "[B, T, T]"),
+    "nanoGPT": (known_modules.CausalSelfAttention, {}, set(), "always causal"),
     "nanoGPT without its kernel": (public.NanoGPTExplicit, {}, set(), "always causal"),
     "nanoGPT without biases": (public.NanoGPTWithoutBias,
         {"bias": False, "causal": "always", "qkv": "blocks"}, set(), "(blocks)"),
@@ -239,7 +239,7 @@ def stacked(self, x):
     return self.dropout(self.proj(joined))
 
 
-class Hides(visitors.MultiHeadedAttention):
+class Hides(known_modules.MultiHeadedAttention):
     def forward(self, query, key, value, mask=None):
         return super().forward(query, key, value, None if mask is None else mask == 0)
 
@@ -248,7 +248,8 @@ SLICES = "exhibit: slices of the embedding", "exhibit: sqrt(d_model)", "not grad
 OWN_DROPOUT = uncommon.OwnRandomNumbers
 test_what_is_found_out_excuses_no_bug = diagnoses({
     "not causal, told": (public.Timm, {"causal": "always"}, "broken"),
-    "causal, told otherwise": (visitors.CausalSelfAttention, {"causal": "when asked"}, "broken"),
+    "causal, told otherwise": (known_modules.CausalSelfAttention, {"causal": "when asked"},
+        "broken"),
     "axes told": (public.WithMasksOfFourAxes, {"mask_shape": "[B, T, T]"}, ""),
     "packing told": (public.PackedByHeads, {"qkv": "blocks"}, ""),
     "no last layer": (bert(BertSelfAttention), {}, "meant", "only: forgotten W_o"),
@@ -367,7 +368,7 @@ def test_a_module_for_few_tokens_cannot_be_asked():
 
 
 def test_a_difference_at_the_edges_counts_when_that_is_asked():
-    assert not diagnosed(visitors.MultiHeadedAttention, edges=True)
-    assert diagnosed(visitors.MultiHeadedAttention).edges == (
+    assert not diagnosed(known_modules.MultiHeadedAttention, edges=True)
+    assert diagnosed(known_modules.MultiHeadedAttention).edges == (
         "a row that may look nowhere", "gradients of such a row", "half precision",
     )  # fmt: skip

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attndoctor.museum.visitors import CausalSelfAttention
+from attndoctor.museum.known_modules import CausalSelfAttention
 from tools.broken_attentions import but
 
 

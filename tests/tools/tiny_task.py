@@ -19,7 +19,7 @@ class Echo(Task):
     length = 5
 
     def draw(self, rng):
-        ids = tuple(rng.below(6) for _ in range(3 + rng.below(3)))
+        ids = tuple(rng.randbelow(6) for _ in range(3 + rng.randbelow(3)))
         later = range(1, len(ids))
         return Sentence(
             words=tuple(self.vocabulary[i] for i in ids),

@@ -20,6 +20,6 @@ imported then and only then.
 """
 
 from attncourse.atlas._atlas import Atlas, Head, PatternScores
-from attncourse.atlas._of import of
+from attncourse.atlas._build import of
 
 __all__ = ["Atlas", "Head", "PatternScores", "of"]

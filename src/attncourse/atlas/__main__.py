@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 
 from attncourse.atlas._atlas import table_of
-from attncourse.atlas._of import build_atlas
+from attncourse.atlas._build import build_atlas
 from attndoctor.support.printing import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended

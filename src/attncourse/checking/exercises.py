@@ -10,8 +10,8 @@ import torch
 
 from attncourse.checking.calling import READERS_ERRORS, shortened
 from attncourse.checking.mistakes import Mistake, read_mistakes
+from attncourse.checking.number_hints import remark_on
 from attncourse.checking.on_page import Form, Numbers, put_on_page
-from attncourse.checking.remarks import remark_on
 from attndoctor.support.check_result import CheckResult
 from attndoctor.support.torch_settings import usual_settings
 

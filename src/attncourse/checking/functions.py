@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.as_if import changes
+from attncourse.checking.argument_hints import changes
 from attncourse.checking.calling import (
     Outcome,
     as_outputs,
@@ -31,7 +31,7 @@ from attncourse.checking.numbers import (
     set_of_numbers,
 )
 from attncourse.checking.on_page import NEAR, Choice, Choices, Numbers
-from attncourse.checking.relations import Pair, relation
+from attncourse.checking.tensor_hints import Pair, relation
 from attndoctor.support.check_result import CheckResult
 
 FEW = 12  # whole numbers that a hint shows

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse._whole_files import write_whole
+from attncourse._whole_files import write_atomically
 from attnlib.checks import require_count, require_text
 from attnlib.model import TransformerModel
 
@@ -217,7 +217,7 @@ def read_sweep(name: str) -> SweepCard:
 
 def write_sweep(card: SweepCard) -> None:
     """Save what a sweep has found so far."""
-    write_whole(SWEEPS / f"{card.sweep}.json", _card_text(card).encode())
+    write_atomically(SWEEPS / f"{card.sweep}.json", _card_text(card).encode())
 
 
 def write(model: TransformerModel, **said: Any) -> Card:
@@ -226,8 +226,8 @@ def write(model: TransformerModel, **said: Any) -> Card:
 
     stored = save(model.state_dict())
     card = Card(**said, model=model.spec(), sha256=sha256(stored), size=len(stored))
-    write_whole(_path(card.recipe, card.seed, "safetensors"), stored)
-    write_whole(_path(card.recipe, card.seed, "json"), _card_text(card).encode())
+    write_atomically(_path(card.recipe, card.seed, "safetensors"), stored)
+    write_atomically(_path(card.recipe, card.seed, "json"), _card_text(card).encode())
     return card
 
 

@@ -33,7 +33,7 @@ class Because(Task):
 
     def draw(self, rng: Sfc32) -> Sentence:
         """Draw one sentence; all that is random in it comes from `rng`."""
-        kinds, meant = rng.shuffled([0, 1]), rng.below(2)
+        kinds, meant = rng.shuffled([0, 1]), rng.randbelow(2)
         first, second = (rng.choice(self.nouns[kind]) for kind in kinds)
         verb = ("cross", "stop")[kinds[0]]
         adjective = rng.choice(self.adjectives[kinds[meant]])

@@ -100,7 +100,7 @@ class Drawing:
 
     def comes(self, probability: float, *categories: str) -> bool:
         """Return by a die whether a word of these categories comes next."""
-        return self._rng.happens(probability)
+        return self._rng.bernoulli(probability)
 
     def take(self, category: str) -> int:
         """Go on after a word of this category; return its place."""

@@ -42,7 +42,7 @@ class Induction(Task):
         ids, partners = [self.symbols], {}
         seen: dict[int, int] = {}  # a chunk's first symbol -> where it last stood
         while len(ids) < self.length:
-            if rng.happens(self.filler):
+            if rng.bernoulli(self.filler):
                 ids.append(rng.choice(symbols))
                 continue
             chunk, start = rng.choice(chunks), len(ids)

@@ -65,9 +65,9 @@ class Lookup(Task):
 
     def draw(self, rng: Sfc32) -> Sentence:
         keys = rng.shuffled(range(self.slots))
-        values = [rng.below(self.values) for _ in keys]
-        first = rng.below(self.slots)
-        other = rng.below(self.slots - 1)
+        values = [rng.randbelow(self.values) for _ in keys]
+        first = rng.randbelow(self.slots)
+        other = rng.randbelow(self.slots - 1)
         asked = (first, other + (other >= first))
         slots = [key * self.values + value for key, value in zip(keys, values, strict=True)]
         question = self.slots * self.values + first * (self.slots - 1) + other
@@ -112,7 +112,7 @@ class Diagonals(Task):
         self.relations = tuple(Relation(name, name) for name in self.readouts)
 
     def draw(self, rng: Sfc32) -> Sentence:
-        ids = tuple(rng.below(self.symbols) for _ in range(self.length))
+        ids = tuple(rng.randbelow(self.symbols) for _ in range(self.length))
         first = self.offsets[-1]  # the first row that can answer all
         return Sentence(
             words=tuple(self.vocabulary[i] for i in ids),

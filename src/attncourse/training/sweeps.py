@@ -21,11 +21,11 @@ import torch
 from attncourse import data
 from attncourse.data import SweepCard
 from attncourse.interventions import (
-    averaged_heads,
+    attention_knockout,
     follower_looks,
-    forbidden_looks,
-    muted_heads,
+    mean_ablation,
     right_answers,
+    zero_ablation,
 )
 from attncourse.tasks import Batch, concord, diagonals, lookup, pack, verbs_last
 from attncourse.training.fixed_weights import FixedWeights
@@ -96,7 +96,7 @@ def right_without_looks(trained: Trained) -> list[float]:
     batch = pack(held_out_sentences(trained.recipe))
     found: list[float] = []
     for after in (1, 2):
-        with forbidden_looks(trained.model, follower_looks(batch.tokens, after)):
+        with attention_knockout(trained.model, follower_looks(batch.tokens, after)):
             found += right_answers(trained.model, batch, trained.recipe.task.relations).values()
     return rounded(found)
 
@@ -124,7 +124,7 @@ def right_without_as_much(trained: Trained) -> list[list[float]]:
         some = dataclasses.replace(batch, partners={relation.name: asked})
         shares: list[float] = []
         for forbidden in (torch.zeros_like(look), look, others):
-            with forbidden_looks(trained.model, forbidden):
+            with attention_knockout(trained.model, forbidden):
                 shares += right_answers(trained.model, some, [relation]).values()
         found.append(rounded(shares))
     return found
@@ -214,8 +214,8 @@ SWEEPS = {
             heads=(2, 4, 8),
             seeds=12,
             keep={
-                "muted": partial(right_with_heads_left, way=muted_heads),
-                "averaged": partial(right_with_heads_left, way=averaged_heads),
+                "muted": partial(right_with_heads_left, way=zero_ablation),
+                "averaged": partial(right_with_heads_left, way=mean_ablation),
             },
         ),
         Sweep(

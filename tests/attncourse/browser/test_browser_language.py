@@ -68,18 +68,18 @@ def test_chance_is_the_same_to_the_last_bit(ask, seed, stream):
     draw = """
       const drawn = rng.sfc32(...x);
       const times = (n, make) => Array.from({ length: n }, make);
-      return [times(1000, drawn.word), times(1000, drawn.uniform), times(1000, drawn.normal),
-        times(1000, (_, i) => drawn.below(i + 1)), times(1000, () => drawn.happens(0.3)),
+      return [times(1000, drawn.uint32), times(1000, drawn.uniform), times(1000, drawn.normal),
+        times(1000, (_, i) => drawn.randbelow(i + 1)), times(1000, () => drawn.bernoulli(0.3)),
         times(100, () => drawn.choice("abcdefg")),
         times(50, (_, size) => drawn.shuffled(times(size, (_, i) => i)))];
     """
     rng = Sfc32(seed, stream)
     assert ask(draw, [seed, stream]) == [
-        [rng.word() for _ in range(1000)],
+        [rng.uint32() for _ in range(1000)],
         [rng.uniform() for _ in range(1000)],
         [rng.normal() for _ in range(1000)],
-        [rng.below(i + 1) for i in range(1000)],
-        [rng.happens(0.3) for _ in range(1000)],
+        [rng.randbelow(i + 1) for i in range(1000)],
+        [rng.bernoulli(0.3) for _ in range(1000)],
         [rng.choice("abcdefg") for _ in range(100)],
         [rng.shuffled(range(i)) for i in range(50)],
     ]

@@ -17,7 +17,7 @@ from tools.head_labs import (
 from tools.weight_pictures import short
 from tools.widget_pages import press, unfold
 
-from attncourse.interventions import forbidden_looks
+from attncourse.interventions import attention_knockout
 from attncourse.tasks import pack
 from attncourse.training import RECIPES, evaluate
 from attncourse.widgets import HeadLab
@@ -126,7 +126,7 @@ def test_by_keys_two_layers_train_and_muted_heads_or_a_forbidden_look_change_the
         where.select_option(index=index)
         name = f"head 2.{index}" if index else "all heads of layer 2"
         tells(page, f"Forbidden: induction in {name}: of")
-        with forbidden_looks(model, places, heads=heads):
+        with attention_knockout(model, places, heads=heads):
             right = model(batch.tokens).logits["next"].argmax(-1) == batch.answers["next"]
         share = short(right[partners >= 0].double().mean().item())
         expect(page.locator(".attn-forbid + .attn-note")).to_contain_text(f"trained, {share} now.")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from attncourse.checking.functions import check_function
 from attncourse.checking.mistakes import Mistake
+from attncourse.checking.number_hints import remark, remark_on
 from attncourse.checking.on_page import Numbers
-from attncourse.checking.relations import relation
-from attncourse.checking.remarks import remark, remark_on
+from attncourse.checking.tensor_hints import relation
 
 # --- numbers -------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // What can be said of wrong numbers without knowing how they came about: as Python's
-// checking/remarks.py, which says what each of these is for.
+// checking/number_hints.py, which says what each of these is for.
 
 const EXACT = 5e-4;
 const TINY = 4;

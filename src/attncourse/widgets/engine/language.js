@@ -134,7 +134,7 @@ function nounPhrase(walk, plan, determiner) {
 function makeDrawing(rng) {
   const categories = [];
   return {
-    comes: (probability) => rng.happens(probability),
+    comes: (probability) => rng.bernoulli(probability),
     take: (category) => categories.push(category) - 1,
     words({ subject, object, pronoun }) {
       const nouns = categories.flatMap((category, place) => (category === "noun" ? [place] : []));

@@ -17,7 +17,7 @@ export function sfc32(seed, stream = 0) {
   let [a, b, c, counter] = [0, seed | 0, stream | 0, 1];
 
   /** A whole number from 0 to 2^32 - 1. */
-  function word() {
+  function uint32() {
     const drawn = (a + b + counter) | 0;
     counter = (counter + 1) | 0;
     a = b ^ (b >>> 9);
@@ -28,39 +28,39 @@ export function sfc32(seed, stream = 0) {
 
   /** A number from 0 up to, not including, 1. */
   function uniform() {
-    return word() / WORD;
+    return uint32() / WORD;
   }
 
   /** A nearly normal number: twelve uniform ones, less 6. The sum is exact. */
   function normal() {
     let sum = 0;
-    for (let i = 0; i < 12; i++) sum += word();
+    for (let i = 0; i < 12; i++) sum += uint32();
     return sum / WORD - 6;
   }
 
   /** A whole number from 0 to number - 1, where number is at most 2^20. */
-  function below(number) {
-    return Math.floor((word() * number) / WORD);
+  function randbelow(number) {
+    return Math.floor((uint32() * number) / WORD);
   }
 
-  function happens(probability) {
+  function bernoulli(probability) {
     return uniform() < probability;
   }
 
   function choice(items) {
-    return items[below(items.length)];
+    return items[randbelow(items.length)];
   }
 
   /** Things shuffled, each order equally likely (Fisher and Yates). */
   function shuffled(items) {
     const order = [...items];
     for (let last = order.length - 1; last > 0; last--) {
-      const other = below(last + 1);
+      const other = randbelow(last + 1);
       [order[last], order[other]] = [order[other], order[last]];
     }
     return order;
   }
 
-  for (let i = 0; i < MIXING; i++) word();
-  return { word, uniform, normal, below, happens, choice, shuffled };
+  for (let i = 0; i < MIXING; i++) uint32();
+  return { uint32, uniform, normal, randbelow, bernoulli, choice, shuffled };
 }

@@ -19,8 +19,8 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
 
   function draw(rng) {
     const order = rng.shuffled(numbersTo(slots));
-    const held = order.map((key) => key * values + rng.below(values));
-    const asked = rng.below(slots) * (slots - 1) + rng.below(slots - 1);
+    const held = order.map((key) => key * values + rng.randbelow(values));
+    const asked = rng.randbelow(slots) * (slots - 1) + rng.randbelow(slots - 1);
     return sentenceOf([...held, slots * values + asked]);
   }
 
@@ -50,7 +50,7 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
   }
 
   function withOtherValues({ ids }, rng) {
-    const other = (id) => id - (id % values) + rng.below(values);
+    const other = (id) => id - (id % values) + rng.randbelow(values);
     return sentenceOf([...ids.slice(0, slots).map(other), ids[slots]]);
   }
 
@@ -94,7 +94,7 @@ export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = 
       partners: ofEach((offset) => Object.fromEntries(rows.map((i) => [i, i - offset]))),
     };
   }
-  const draw = (rng) => sentenceOf(numbersTo(length).map(() => rng.below(symbols)));
+  const draw = (rng) => sentenceOf(numbersTo(length).map(() => rng.randbelow(symbols)));
 
   return {
     name: `diagonals-${offsets.join("-")}`,
@@ -135,7 +135,7 @@ export function makeInduction({
     const partners = {};
     const seen = new Map(); // a chunk -> where it last began
     while (ids.length < length) {
-      if (rng.happens(filler)) {
+      if (rng.bernoulli(filler)) {
         ids.push(rng.choice(order));
         continue;
       }
