@@ -6,8 +6,8 @@ The number of dimensions decides what a mask means, never sizes that happen to a
     3-D   [B, T_q, T_k]     one mask a sample, the same for its heads
     4-D   broadcasts to [B, h, T_q, T_k]
 
-Padding has its own argument, `key_mask` [B, T_k]: True = a real token. So have numbers that are
-added to the scores, `score_bias`.
+Padding has its own argument, `key_mask` [B, T_k]: True = a real token. Numbers added to the scores
+have theirs, `score_bias`.
 """
 
 import math

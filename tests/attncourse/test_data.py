@@ -10,7 +10,7 @@ import torch
 from tools.refusing import assert_refused
 
 from attncourse import data
-from attncourse._whole_files import write_atomically
+from attncourse.data import write_atomically
 from attncourse.training import RECIPES
 
 NAME, SEED = data.saved()[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
-from attncourse._words import counted
+from attndoctor.support.printing import counted
 from attnlib.checks import checked_texts, require_positive_int
 
 if TYPE_CHECKING:

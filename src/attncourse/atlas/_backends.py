@@ -4,8 +4,8 @@ A reader has the model's name, how many tokens it reads (length) and how many id
 it doesn't say so, and the library that it is from.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -15,18 +15,7 @@ from attncourse.atlas._layer_scores import TextView
 from attnlib.attention import MultiHeadAttention
 from attnlib.functional import split_heads
 from attnlib.model import TransformerModel
-
-
-@contextmanager
-def in_evaluation(model: nn.Module) -> Iterator[None]:
-    """Leave out dropout, and let each part go on afterwards as it was."""
-    training = [part for part in model.modules() if part.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True
+from attnlib.model.generation import in_evaluation
 
 
 class OwnReader:

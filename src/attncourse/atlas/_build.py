@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse._bar import opened_bar
 from attncourse.atlas._aggregate import is_causal, scores_of
 from attncourse.atlas._atlas import Atlas
 from attncourse.atlas._backends import FunctionReader, OwnReader
@@ -17,6 +16,7 @@ from attncourse.atlas._layer_scores import Layer, TextView
 from attncourse.atlas._loading import load_model, load_tokenizer
 from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer, pieces_of
 from attncourse.atlas._transformers import TransformersReader, is_transformers_model
+from attndoctor.support.printing import opened_bar
 from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
 

@@ -130,7 +130,7 @@ class TextView:
         return LayerView(name, self._ids, self._pictured)
 
     def end(self, view: LayerView, values: Tensor | None = None) -> None:
-        """Have looked at it; `values` as for `LayerView.layer`."""
+        """Finish the layer; `values` as for `LayerView.layer`."""
         self.layers.append(view.layer(values))
         self._advance()
 

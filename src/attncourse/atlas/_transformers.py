@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.atlas._backends import in_evaluation
 from attncourse.atlas._layer_scores import TextView, block_of_rows
+from attnlib.model.generation import in_evaluation
 
 OURS = "attnlib_atlas"  # what our attention is called among those of transformers
 BY_ROWS = ("position_bias",)  # options that have a row per query, as the mask has

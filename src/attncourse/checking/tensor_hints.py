@@ -1,4 +1,4 @@
-"""In which plain relation a wrong tensor stands to the right one, if in any.
+"""How a wrong tensor differs from the right one.
 
 What is said of all numbers holds in all cases that came out wrong, so that it isn't so by chance;
 what is said of a slice holds in the first of them.

@@ -17,6 +17,7 @@ A model's digest is the same on every machine, so what is loaded is what a reade
 import dataclasses
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse._whole_files import write_atomically
 from attnlib.checks import require_count, require_text
 from attnlib.model import TransformerModel
 
@@ -262,3 +262,16 @@ def _tensors(stored: bytes) -> dict[str, Tensor]:
             "saved weights need the package safetensors: pip install safetensors"
         ) from error
     return tensors_of(stored)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file in one step: a reader finds the old content or the new, never a part."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,8 +1,7 @@
-"""A world in which every training comes out a little otherwise, for what checks the course.
+"""Perturb first weights, for tests.
 
 Trainings give the same bits on every machine, so no machine shows whether a sentence depends on
-them.
-Where the environment has ATTNLIB_CHANGED_WORLD, first weights are others by a millionth. What
+them. Where the environment has ATTNLIB_CHANGED_WORLD, first weights are others by a millionth. What
 training makes of it grows to differences between models as large as those between machines that
 round otherwise; what a page says of its models must hold all the same.
 """

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attncourse._words import counted
+from attndoctor.support.printing import counted
 
 CLAIM_NO_TRAINING = ("random", "hand-built", "built by hand", "as given")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from attnlib.checks import require_dense, shape_of
+from attnlib.checks import shape_of
 from attnlib.interop._layouts import Layout
 from attnlib.interop._sources import Tensors
 
@@ -46,7 +46,7 @@ class GPTTensors:
 
     def shape(self, name: str, dim: int) -> list[int]:
         """Return the shape of a tensor, or raise ValueError unless it has `dim` dimensions."""
-        shape = shape_of(self._fetch(self.prefix + name))
+        shape = shape_of(self.tensors.read(self.prefix + name))
         if len(shape) != dim:
             raise ValueError(
                 f"{self.prefix + name!r} must have {dim} dimensions, got shape {shape}"
@@ -78,21 +78,10 @@ class GPTTensors:
         return name.startswith(self.prefix) and bool(MASKS.fullmatch(name[len(self.prefix) :]))
 
     def _read(self, name: str, shape: list[int]) -> Tensor:
-        tensor = self._fetch(name)
-        if shape_of(tensor) != shape:
-            message = f"{name!r} must have shape {shape}, got {shape_of(tensor)}"
-            if shape_of(tensor) == shape[::-1] and name.split(".")[-2] in ("c_attn", "c_fc"):
-                hint = self.layout.if_transposed.replace("use from_", "use gpt_from_")
-                message += f": {hint}"
-            raise ValueError(message)
+        packed = name.split(".")[-2] in ("c_attn", "c_fc")  # squares can't be told apart
+        hint = self.layout.if_transposed.replace("use from_", "use gpt_from_") if packed else ""
+        tensor = self.tensors.read(name, shape, hint)
         self._unread.discard(name)
-        return tensor
-
-    def _fetch(self, name: str) -> Tensor:
-        if name not in self.tensors.names:
-            raise ValueError(f"source must hold {name!r}, got {self.tensors} without it")
-        tensor = self.tensors.fetch(name)
-        require_dense(repr(name), tensor)
         return tensor
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from attnlib.checks import require_count, require_dense, shape_of
+from attnlib.checks import require_count
 from attnlib.interop._layouts import BERT, GPT2, Layout
 from attnlib.interop._other_parts import require_no_other_parts
 from attnlib.interop._sources import Source, Tensors, opened
@@ -26,32 +26,15 @@ class Layer(NamedTuple):
 
     def read(self, name: str, *shape: int) -> Tensor:
         """Return the tensor of this name, or raise ValueError unless it has this shape."""
-        tensor = self._fetch(name)
-        if tuple(tensor.shape) != shape:
-            message = (
-                f"{self.prefix + name!r} must have shape {list(shape)}, got {shape_of(tensor)}"
-            )
-            if self.if_transposed and tuple(tensor.shape) == shape[::-1]:
-                message += f": {self.if_transposed}"
-            raise ValueError(message)
-        return tensor
+        return self.tensors.read(
+            self.prefix + name, list(shape), self.if_transposed, within=self.prefix
+        )
 
     def width(self, square: str) -> int:
         """Return d, the size of the square matrix of this name."""
-        matrix = self._fetch(square)
+        matrix = self.tensors.read(self.prefix + square, within=self.prefix)
         d = matrix.shape[0] if matrix.dim() else 1
         return len(self.read(square, d, d))
-
-    def _fetch(self, name: str) -> Tensor:
-        if not self.holds(name):
-            start = len(self.prefix)
-            there = [n[start:] for n in self.tensors.names if n.startswith(self.prefix)]
-            raise ValueError(
-                f"source must hold {self.prefix + name!r}, got only {there} in {self.prefix!r}"
-            )
-        tensor = self.tensors.fetch(self.prefix + name)
-        require_dense(repr(self.prefix + name), tensor)
-        return tensor
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attnlib.checks import require_text
+from attnlib.checks import require_dense, require_text, shape_of
 
 Source = Mapping[str, Tensor] | str | PathLike[str]
 
@@ -21,6 +21,26 @@ class Tensors(NamedTuple):
     fetch: Callable[[str], Tensor]
     state_dicts: Sequence[str] = ()  # names of state dicts inside, as in a checkpoint
     config: Mapping[str, Any] = {}  # the config.json that transformers writes beside a file
+
+    def read(
+        self, name: str, shape: list[int] | None = None, hint: str = "", within: str = ""
+    ) -> Tensor:
+        """Return a dense tensor, or raise ValueError unless it is there and has this shape.
+
+        The error has a hint where rows and columns are exchanged, and lists the tensors `within` a
+        prefix where the name is missing.
+        """
+        if name not in self.names:
+            there = [one.removeprefix(within) for one in self.names if one.startswith(within)]
+            found = f"only {there} in {within!r}" if within else f"{self} without it"
+            raise ValueError(f"source must hold {name!r}, got {found}")
+        tensor = self.fetch(name)
+        require_dense(repr(name), tensor)
+        found_shape = shape_of(tensor)
+        if shape is not None and found_shape != shape:
+            exchanged = f": {hint}" if hint and found_shape == shape[::-1] else ""
+            raise ValueError(f"{name!r} must have shape {shape}, got {found_shape}{exchanged}")
+        return tensor
 
     def __str__(self) -> str:
         """Return what was found, for errors."""

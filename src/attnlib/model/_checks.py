@@ -32,10 +32,10 @@ def checked_blocks(blocks: Sequence[TransformerBlock]) -> list[TransformerBlock]
                 f"blocks must have one width, got d_model={blocks[0].d_model} in the first "
                 f"and {block.d_model} at {i}"
             )
-        if any(block is other for other in blocks[:i]):
+        if (first := next(j for j, other in enumerate(blocks) if other is block)) < i:
             raise ValueError(
-                f"blocks must each stand in one place, got one again at {i}: the places would "
-                "share their weights (copy.deepcopy makes another)"
+                f"blocks must differ, but block {i} is block {first} once more: they would share "
+                "weights (copy.deepcopy makes another)"
             )
     return blocks
 

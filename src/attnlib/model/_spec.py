@@ -202,8 +202,8 @@ def require_same_parameters(model: nn.Module, described: nn.Module) -> None:
     for name in [*wanted, *found]:
         if wanted.get(name) != found.get(name):
             raise TypeError(
-                f"{name} must be as its part was made to be described, {wanted.get(name, 'none')}, "
-                f"got {found.get(name, 'none')}"
+                f"{name} has another shape than its part was built with: "
+                f"{wanted.get(name, 'none')}, got {found.get(name, 'none')}"
             )
     if len({id(x) for x in model.parameters()}) != len(found):
-        raise ValueError("parameters must each stand in one place to be described: some are shared")
+        raise ValueError("parameters must not be shared in a model that is to be described")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlib.cache import KVCache
 from attnlib.checks import require_count, require_flag, require_number, require_positive_int
@@ -73,7 +73,7 @@ def generate(
     caches = [KVCache() for _ in model.blocks] if use_cache else None
     new = tokens
     stopped = torch.zeros(len(tokens), dtype=torch.bool, device=tokens.device)
-    with _in_evaluation_mode(model):
+    with in_evaluation(model):
         for _ in range(steps):
             logits = model(new if use_cache else tokens, caches=caches).logits["next"][:, -1]
             drawn = _draw(logits, temperature, top_k, generator)  # [B, V] -> [B]
@@ -107,7 +107,7 @@ def _draw(
 
 
 @contextmanager
-def _in_evaluation_mode(model: TransformerModel) -> Iterator[None]:
+def in_evaluation(model: nn.Module) -> Iterator[None]:
     """Put a model into evaluation mode, and each part back into its own mode afterwards."""
     in_training = [part for part in model.modules() if part.training]
     model.eval()

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from attncourse._words import counted
 from attncourse.widgets.head_atlas.atlas_protocol import ShownAtlas, ShownScores
+from attndoctor.support.printing import counted
 from attnlib.checks import checked_list
 
 MOST_HEADS, MOST_TOKENS = 1024, 1024  # that a page can hold as buttons

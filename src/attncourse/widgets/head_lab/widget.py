@@ -6,13 +6,13 @@ from pathlib import Path
 
 import traitlets
 
-from attncourse._words import counted
 from attncourse.tasks import concord
 from attncourse.training import RECIPES
 from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attncourse.widgets.head_lab.model import checked_form, counts_of, weights_of
+from attndoctor.support.printing import counted
 from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
 

@@ -4,13 +4,13 @@ from functools import cache
 
 import traitlets
 
-from attncourse._words import counted
 from attncourse.tasks import names
 from attncourse.training import RECIPES, held_out_sentences
 from attncourse.training.sampling import name_guesses
 from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
+from attndoctor.support.printing import counted
 from attnlib.checks import require_count, require_number, require_text
 from attnlib.model import TransformerModel
 
