@@ -12,15 +12,6 @@ from attnlib.masks import causal_mask, padding_mask
 from attnlib.norms import LayerNorm, RMSNorm
 
 __all__ = [
-    "FeedForward",
-    "KVCache",
-    "LayerNorm",
-    "MultiHeadAttention",
-    "RMSNorm",
-    "TransformerBlock",
-    "causal_mask",
-    "merge_heads",
-    "padding_mask",
-    "scaled_dot_product_attention",
-    "split_heads",
-]
+    "FeedForward", "KVCache", "LayerNorm", "MultiHeadAttention", "RMSNorm", "TransformerBlock",
+    "causal_mask", "merge_heads", "padding_mask", "scaled_dot_product_attention", "split_heads",
+]  # fmt: skip

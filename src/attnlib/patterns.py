@@ -38,15 +38,9 @@ from attnlib.pattern_sums import (
 from attnlib.weight_checks import require_attention
 
 __all__ = [
-    "Scores",
-    "best_offset",
-    "entropy",
-    "induction_score",
-    "previous_token_score",
-    "relation_accuracy",
-    "relation_mass",
-    "same_token_score",
-]
+    "Scores", "best_offset", "entropy", "induction_score", "previous_token_score",
+    "relation_accuracy", "relation_mass", "same_token_score",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)

@@ -330,7 +330,7 @@ REFUSED = [
     (["blocks", "list"], lambda: TransformerModel(9, 7, once, {"A": 2})),
     (["blocks", "Linear", "at 0"], lambda: model_of(nn.Linear(8, 8))),
     (["blocks", "d_model=8", "6 at 1"], lambda: model_of(block(), block(6))),
-    (["blocks", "at 2", "deepcopy"], lambda: model_of(once, block(), once)),
+    (["blocks", "block 2", "block 0", "deepcopy"], lambda: model_of(once, block(), once)),
     (["readouts", "at least one"], lambda: TransformerModel(9, 7, [once], {})),
     (["readouts", "int"], lambda: TransformerModel(9, 7, [once], 3)),
     (["readouts['A']", "0"], lambda: TransformerModel(9, 7, [once], {"A": 0})),

@@ -113,13 +113,9 @@ class TransformersReader:
 
 
 def _attend(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None = None,
-    **options: Any,
-) -> tuple[Tensor, Tensor | None]:
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
+    attention_mask: Tensor | None = None, **options: Any,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attend as the module's own file does, block by block of rows, and show the weights."""
     own, watch = _own_attention(module), _watching.get()
     if watch is None:  # our name is set, but no atlas is being made

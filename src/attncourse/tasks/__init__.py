@@ -22,23 +22,7 @@ from attncourse.tasks._names import Names, names
 from attncourse.tasks._tasks import Batch, Relation, Sentence, Task, pack
 
 __all__ = [
-    "Batch",
-    "Because",
-    "Concord",
-    "Diagonals",
-    "Induction",
-    "Lookup",
-    "Names",
-    "Relation",
-    "Sentence",
-    "Task",
-    "VerbsLast",
-    "because",
-    "concord",
-    "diagonals",
-    "induction",
-    "lookup",
-    "names",
-    "pack",
-    "verbs_last",
-]
+    "Batch", "Because", "Concord", "Diagonals", "Induction", "Lookup", "Names", "Relation",
+    "Sentence", "Task", "VerbsLast", "because", "concord", "diagonals", "induction", "lookup",
+    "names", "pack", "verbs_last",
+]  # fmt: skip

@@ -79,14 +79,10 @@ class BuildABlock(CourseWidget):
     stop = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self,
-        depths: Sequence[int],
-        measurements: Mapping[Variant, Mapping[str, Tensor]],
-        *,
-        panels: Mapping[str, Literal["size", "cosine"]],
-        origin: str = "as given",
+        self, depths: Sequence[int], measurements: Mapping[Variant, Mapping[str, Tensor]], *,
+        panels: Mapping[str, Literal["size", "cosine"]], origin: str = "as given",
         signal: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         depths = _checked_depths(depths)
         _require_panels(panels)
         require_text("origin", origin)

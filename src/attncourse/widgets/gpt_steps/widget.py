@@ -77,14 +77,9 @@ class GptSteps(CourseWidget):
     head = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self,
-        model: TransformerModel,
-        names: Sequence[str] = ("emma", "tollas", "bellen"),
-        *,
-        vocabulary: Iterable[str] | None = None,
-        boundary: str = ".",
-        origin: str = "as given",
-    ) -> None:
+        self, model: TransformerModel, names: Sequence[str] = ("emma", "tollas", "bellen"), *,
+        vocabulary: Iterable[str] | None = None, boundary: str = ".", origin: str = "as given",
+    ) -> None:  # fmt: skip
         spec = checked_form(model)
         tokens = checked_tokens(spec, vocabulary, boundary)
         require_text("origin", origin)

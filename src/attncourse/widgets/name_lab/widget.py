@@ -78,14 +78,9 @@ class NameLab(CourseWidget):
     draw = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self,
-        num_heads: int = 4,
-        *,
-        seed: int = 0,
-        beginning: str = BEGINNING,
-        temperature: float = 1.0,
-        top_k: int = len(names.vocabulary),
-    ) -> None:
+        self, num_heads: int = 4, *, seed: int = 0, beginning: str = BEGINNING,
+        temperature: float = 1.0, top_k: int = len(names.vocabulary),
+    ) -> None:  # fmt: skip
         numbers = {"num_heads": num_heads, "seed": seed, "top_k": top_k}
         for name, value in numbers.items():
             require_count(name, value)

@@ -48,12 +48,8 @@ class Predict(CourseWidget):
     committed = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
-        self,
-        question: str,
-        choices: Sequence[str],
-        answer: int | Sequence[int],
-        explanation: str,
-    ) -> None:
+        self, question: str, choices: Sequence[str], answer: int | Sequence[int], explanation: str,
+    ) -> None:  # fmt: skip
         _require_words("question", question)
         _require_words("explanation", explanation)
         choices = _checked_choices(choices)
