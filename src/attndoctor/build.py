@@ -353,7 +353,7 @@ def _attribute(module: nn.Module, size: str, *, configs: bool = True) -> int | N
 
 
 def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
-    """Say what to do when the projections aren't found."""
+    """Return what to do when the projections aren't found."""
     never = _never_comparable(module)
     if never:
         return TEXT("other shapes", never=never)
@@ -370,7 +370,7 @@ def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
 
 
 def _never_comparable(module: nn.Module) -> str | None:
-    """Say which of a module's shapes no `load` can change, as far as names show it."""
+    """Return which of a module's shapes no `load` can change, as far as names show it."""
     if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is None:
         return TEXT("several widths", module=module)
     queries, keys, values = (_layer(module, W) for W in ("W_q", "W_k", "W_v"))

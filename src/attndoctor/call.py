@@ -284,7 +284,7 @@ def _came(result: Any) -> str:
 
 
 def _where(result: Any, query: Tensor) -> str:
-    """Say where in a result the output and the weights for these tokens seem to be."""
+    """Return where in a result the output and the weights for these tokens seem to be."""
     if isinstance(result, Mapping):
         return f"result[{next(iter(result), '...')!r}]"
     values = result if isinstance(result, tuple | list) else ()

@@ -332,7 +332,7 @@ CONVENTIONS = {  # by the exhibit that each looks like
 
 
 def convention_hints(exhibits: Guess, tested: ModuleUnderTest) -> str:
-    """Say which conventions some exhibits may be, of those left open by the options."""
+    """Return which conventions some exhibits may be, of those left open by the options."""
     return "".join(f" {one.says}" for one in conventions(exhibits, tested))
 
 

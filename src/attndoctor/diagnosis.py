@@ -90,7 +90,7 @@ class Diagnosis(CheckResult):
         }
 
     def _repr_html_(self) -> str:
-        """Show the findings as a list, and the other lines below."""
+        """Return the findings as a list, and the other lines below."""
         return report.as_html(self.heading, self.message, self.passed)
 
 
@@ -179,7 +179,7 @@ def diagnose(
 
 
 def _unfinished(clock: Clock, answers: Answers | None) -> Diagnosis:
-    """Tell what is known when the time is over."""
+    """Return what is known when the time is over."""
     reason = report.TEXT("out of time", seconds=clock.seconds, doing=clock.doing)
     if answers is None or not answers.given:
         return Diagnosis(False, reason, heading=NOT_FINISHED)
@@ -300,7 +300,7 @@ def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
 
 
 def _if_tokens_come_first(answers: Answers, exhibits: tuple[Exhibit, ...]) -> str | None:
-    """Say which masks fail, if the module is right with tokens [T, B, d] but for masks."""
+    """Return which masks fail, if the module is right with tokens [T, B, d] but for masks."""
     if not any(isinstance(answers.given[question], Exception) for question in answers.wrong):
         return None
     for convention in conventions(exhibits, answers.tested):

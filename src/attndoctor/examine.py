@@ -88,7 +88,7 @@ def _require_padding(tested: ModuleUnderTest) -> None:
 
 
 def _called(signature: CallSignature) -> str:
-    """Say how a module is called."""
+    """Return how a module is called."""
     roles, key_mask = signature.roles, signature.roles.get("key_mask", "")
     arguments = ", ".join(name for role, name in roles.items() if role != "average")
     padding = replace(signature.key_mask, one="[B, T]", several=None)
@@ -160,7 +160,7 @@ def may_be_causal(tested: ModuleUnderTest) -> bool:
 
 
 def seems_causal(tested: ModuleUnderTest) -> str | None:
-    """Say what in a module, or in its constructor, suggests a triangle, if anything does."""
+    """Return what in a module, or in its constructor, suggests a triangle, if anything does."""
     for part in tested.first.module.modules():
         there = {**vars(part), **dict(part.named_buffers(recurse=False))}
         for name, value in there.items():

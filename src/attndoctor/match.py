@@ -422,7 +422,7 @@ class WrongCombination:
 
     @property
     def dropped(self) -> str | None:
-        """Say which limit has no effect, if without it the answer would be right."""
+        """Return which limit has no effect, if without it the answer would be right."""
         for limit in self.group:
             if self._agrees(_without(self.question[0], limit)):
                 others = [SAYS[other] for other in self.group if other != limit]

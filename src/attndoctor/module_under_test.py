@@ -327,7 +327,7 @@ def _taken_as_built(candidate: Candidate, modules: dict[str, nn.Module]) -> list
 def _taken_as_loaded(
     first: Adapter, options: DiagnoseOptions, unwell: set[str], frozen: set[str]
 ) -> Iterator[str]:
-    """Say which sizes, biases and weights a module was taken to have."""
+    """Yield which sizes, biases and weights a module was taken to have."""
     sizes, weight_map = first.setting.sizes, first.weight_map or ()
     theirs = {entry.ours: entry.theirs for entry in weight_map}
     if sizes.head_dim:
@@ -354,7 +354,7 @@ def _taken_as_loaded(
 
 
 def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
-    """Say how weights are stored, where that was found by trying."""
+    """Yield how weights are stored, where that was found by trying."""
     order = weights.packed(weight_map)
     if layout.spread:
         yield TEXT("spread", projections=" and ".join(layout.spread))

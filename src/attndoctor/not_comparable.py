@@ -46,7 +46,7 @@ _POSITIONAL = {  # words of names
 
 
 def why_not_comparable(answers: Answers, named: bool) -> str | None:
-    """Say why answers may differ from attention's though nothing is broken, if they may.
+    """Return why answers may differ from attention's though nothing is broken, if they may.
 
     With an exhibit `named`, only parameters that `load` forgot are a reason.
     """
@@ -71,7 +71,7 @@ def why_not_comparable(answers: Answers, named: bool) -> str | None:
 
 
 def _why_it_raises(error: Exception, answers: Answers) -> str | None:
-    """Say why a module raises an error though it may be right."""
+    """Return why a module raises an error though it may be right."""
     adapter = answers.tested.first
     if answers.wrong_at_once:
         if ABOUT_NORMS in str(error):
@@ -109,7 +109,7 @@ def _by_size(error: Exception, tested: ModuleUnderTest) -> Reason | None:
 
 
 def _why_wrong_at_once(answers: Answers, extra: tuple[str, ...], given: Answer) -> str | None:
-    """Say why self-attention may be wrong at once though nothing is broken."""
+    """Return why self-attention may be wrong at once though nothing is broken."""
     tested, adapter = answers.tested, answers.tested.first
     raw, length = guessed(adapter.weight_map or []), answers.other_length
     if raw:
@@ -138,7 +138,7 @@ def _why_wrong_at_once(answers: Answers, extra: tuple[str, ...], given: Answer) 
 
 
 def _positions_inside(module: nn.Module, given: Answer) -> str | None:
-    """Say which part of a module seems to be about positions, if one does."""
+    """Return which part of a module seems to be about positions, if one does."""
     part, what = hints_at_positions(module), "Its answer isn't attention's"
     if isinstance(given, Exception):
         what = f"It raises {error_text(given)}"

@@ -146,7 +146,7 @@ def is_near(given: Answer, right: Answer) -> bool:
 
 
 def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
-    """Say what an answer (an output, or a gradient) has instead of the right one."""
+    """Return what an answer (an output, or a gradient) has instead of the right one."""
     assert not isinstance(right, Exception)
     if isinstance(given, Exception):
         return f"it raises {error_text(given)}."

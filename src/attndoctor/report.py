@@ -41,19 +41,19 @@ _LIMITS = {"mask", "masks", "key_mask", "causal", "a limit", "two limits"}
 
 
 def healthy(answers: Answers) -> str:
-    """Say that no difference was found."""
+    """Return that no difference was found."""
     names = answers.names(list(answers.given))
     return TEXT("healthy", number=len(names), names="; ".join(names))
 
 
 def not_causal(sign: str, message: str) -> str:
-    """Say that tokens see those after them, though something suggests a triangle."""
+    """Return that tokens see those after them, though something suggests a triangle."""
     between = "\n" if message.startswith(ITEM) else " "
     return f"{TEXT('not causal', sign=sign)}{between}{message}"
 
 
 def behaves_like(exhibits: Guess, answers: Answers) -> str:
-    """Say which exhibits explain what is wrong."""
+    """Return which exhibits explain what is wrong."""
     first = answers.wrong[0]
     says = [TEXT("behaves like", exhibits=_listed(exhibits), where=_says(first))]
     elsewhere = list(_right_elsewhere(first, answers))
@@ -62,7 +62,7 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 
 
 def _right_elsewhere(question: Question, answers: Answers) -> Iterator[str]:
-    """Say on which other path an answer is right, if there is one."""
+    """Yield on which other path an answer is right, if there is one."""
     for path in CALL_MODES:
         if answers.right_on(question[0], path):
             yield TEXT("other path", path=path.says or "in eval(), with weights and gradients")
@@ -70,7 +70,7 @@ def _right_elsewhere(question: Question, answers: Answers) -> Iterator[str]:
 
 
 def what_more(exhibits: Guess, answers: Answers) -> str:
-    """Say what exhibits leave unexplained."""
+    """Return what exhibits leave unexplained."""
     rest = [question for question in answers.failed if not answers.agrees(question, exhibits)]
     return f" {TEXT('more', names=_names(rest, answers))}" if rest else ""
 
@@ -78,26 +78,26 @@ def what_more(exhibits: Guess, answers: Answers) -> str:
 def right_by_conventions(
     answers: Answers, exhibits: Guess, conventions: Sequence[Convention]
 ) -> str:
-    """Say by which conventions all is right."""
+    """Return by which conventions all is right."""
     message = behaves_like(exhibits, answers) if exhibits else first_wrong("not the same", answers)
     meant = TEXT("meant", this="all of this" if len(conventions) > 1 else "this")
     return " ".join([message, *(convention.says for convention in conventions), meant])
 
 
 def first_wrong(text: str, answers: Answers, **more: str) -> str:
-    """Say in this text what is wrong first."""
+    """Return what is wrong first, in this text."""
     first = answers.wrong[0]
     return TEXT(text, where=_says(first), difference=_difference(first, answers), **more)
 
 
 def keeps_something(answers: Answers) -> str:
-    """Say that an answer depends on earlier calls."""
+    """Return that an answer depends on earlier calls."""
     varies = f" {TEXT('varies', why='')}" if answers.varies else ""
     return first_wrong("keeps something", answers) + varies
 
 
 def so_far(answers: Answers) -> str:
-    """Say what was found in the questions that were asked."""
+    """Return what was found in the questions that were asked."""
     number = len({probe for probe, _ in answers.given})
     ways = f"So far, asked in {number} way{'s' if number > 1 else ''},"
     if not answers.wrong:
@@ -106,12 +106,12 @@ def so_far(answers: Answers) -> str:
 
 
 def in_no_known_way(answers: Answers) -> str:
-    """Say what differs if no exhibit does the same."""
+    """Return what differs if no exhibit does the same."""
     return " ".join(_what_is_known(answers.wrong[0], answers))
 
 
 def _what_is_known(first: Question, answers: Answers) -> Iterator[str]:
-    """Say of an answer that no exhibit gives all that was found out."""
+    """Yield all that was found out of an answer that no exhibit gives."""
     given, at_once = answers.given[first], first[0] is SELF_ATTENTION
     combination = WrongCombination.first(first, answers)
     where, difference = _says(first), _difference(first, answers)
@@ -152,7 +152,7 @@ def _what_is_known(first: Question, answers: Answers) -> Iterator[str]:
 def _of_limits(
     question: Question, combination: WrongCombination | None, answers: Answers
 ) -> Iterator[str]:
-    """Say what seems to be wrong with a limit, or with the returned weights alone."""
+    """Yield what seems to be wrong with a limit, or with the returned weights alone."""
     probe, tested = question[0], answers.tested
     limited = _LIMITS & set(probe.needs)
     near = combination.is_near if combination else answers.mostly_right(question)
@@ -170,7 +170,7 @@ def _of_limits(
 
 
 def _of_idle_arguments(probe: Probe, tested: ModuleUnderTest) -> Iterator[str]:
-    """Say which arguments have no effect."""
+    """Yield which arguments have no effect."""
     idle = tested.idle_arguments(probe)
     if idle:
         names = " and ".join(f"`{tested.first.signature.roles[role]}`" for role in idle)
@@ -180,7 +180,7 @@ def _of_idle_arguments(probe: Probe, tested: ModuleUnderTest) -> Iterator[str]:
 
 
 def _reservations(answers: Answers) -> Iterator[str]:
-    """Say that answers vary, or that not all exhibits were tried."""
+    """Yield that answers vary, or that not all exhibits were tried."""
     if answers.varies:
         why = ": something in it is random in eval(), or made each time"
         yield TEXT("varies", why=why)
@@ -197,7 +197,7 @@ def _weights_alone(question: Question, answers: Answers) -> bool:
 
 
 def _of_another_formula(answers: Answers) -> Iterator[str]:
-    """Say what may explain an answer that is wrong on one sequence already."""
+    """Yield what may explain an answer that is wrong on one sequence already."""
     if not answers.wrong_at_once or answers.varies:
         return
     if answers.tested.first.setting.always_causal and answers.mostly_right(FIRST_QUESTION):
@@ -218,7 +218,7 @@ def _of_another_formula(answers: Answers) -> Iterator[str]:
 
 
 def refuses(answers: Answers) -> str:
-    """Say on what a module raises an error on purpose, where all else is right."""
+    """Return on what a module raises an error on purpose, where all else is right."""
     error = answers.given[answers.wrong[0]]
     assert isinstance(error, Exception)
     right = {probe for probe, _ in answers.given} - {probe for probe, _ in answers.wrong}
@@ -227,12 +227,12 @@ def refuses(answers: Answers) -> str:
 
 
 def other_masks(answers: Answers) -> str:
-    """Say that no mask known here is taken."""
+    """Return that no mask known here is taken."""
     return first_wrong("other masks", answers, axes=", ".join(CHOICES["mask_shape"]))
 
 
 def at_the_edges(answers: Answers, *, in_full: bool) -> tuple[Guess, str]:
-    """Say what differs at the edges only and what it means; `in_full` with the causes."""
+    """Return what differs at the edges only and what it means; `in_full` with the causes."""
     groups: dict[Guess, list[Question]] = {}
     for question in answers.failed:
         known = (guess for guess in groups if guess and answers.agrees(question, guess))
@@ -261,7 +261,7 @@ def at_the_edges(answers: Answers, *, in_full: bool) -> tuple[Guess, str]:
 
 
 def limits(answers: Answers, passed: bool) -> str:
-    """Say in a line each what wasn't tested, and what the candidate was taken for."""
+    """Return, in a line each, what wasn't tested, and what the candidate was taken for."""
     return "\n".join(_limits(answers, passed))
 
 
@@ -310,7 +310,7 @@ def as_html(heading: str, message: str, passed: bool) -> str:
 
 
 def _lacking(probe: Probe, tested: ModuleUnderTest) -> str:
-    """Name what a probe needs and a module doesn't take."""
+    """Return what a probe needs and a module doesn't take."""
     signature = tested.first.signature
     needs = [need for need in probe.needs if need not in tested.first.takes]
     if needs and needs[0] in ("mask", "masks") and "mask" not in signature.roles:
@@ -324,7 +324,7 @@ def _listed(exhibits: Guess) -> str:
 
 
 def _names(questions: list[Question], answers: Answers) -> str:
-    """Name each probe once; and the path, where another path is right."""
+    """Return each probe's name once; and the path, where another path is right."""
     names: dict[Probe, str] = {}
     for probe, path in questions:
         first = answers.given.keys() & {(probe, CALL_MODES[0])}

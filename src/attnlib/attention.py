@@ -197,7 +197,7 @@ class MultiHeadAttention(nn.Module):
         return project_heads(heads, self.W_o)
 
     def extra_repr(self) -> str:
-        """Say the sizes when the module is printed."""
+        """Return the sizes, to be printed."""
         sizes = f"d_model={self.d_model}, num_heads={self.num_heads}"
         if self.num_kv_heads != self.num_heads:
             sizes += f", num_kv_heads={self.num_kv_heads}"

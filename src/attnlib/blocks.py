@@ -99,7 +99,7 @@ class FeedForward(nn.Module):
         return self.W_2(hidden)  # [..., d_ff] -> [..., d]
 
     def extra_repr(self) -> str:
-        """Say the activation when the network is printed."""
+        """Return the activation, to be printed."""
         return f"activation={self.activation!r}"
 
 
@@ -232,7 +232,7 @@ class TransformerBlock(nn.Module):
         return x, weights
 
     def extra_repr(self) -> str:
-        """Say the options when the block is printed."""
+        """Return the options, to be printed."""
         options = f"norm_position={self.norm_position!r}, residual={self.residual}"
         return f"{options}, dropout={self.dropout}" if self.dropout else options
 

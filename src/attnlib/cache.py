@@ -52,7 +52,7 @@ class KVCache:
         return 0 if self.keys is None else self.keys.shape[-2]
 
     def __repr__(self) -> str:
-        """Say what is inside."""
+        """Return what is inside."""
         return f"KVCache({'empty' if self.keys is None else f'keys {shape_of(self.keys)}'})"
 
     def __copy__(self) -> "KVCache":

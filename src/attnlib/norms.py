@@ -69,7 +69,7 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, (self.d_model,), self.gain, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Say the width and eps when the module is printed."""
+        """Return the width and eps, to be printed."""
         return f"d_model={self.d_model}, eps={self.eps}"
 
 
@@ -124,7 +124,7 @@ class RMSNorm(nn.Module):
         return (y if self.gain is None else y * self.gain).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """Say the width and eps when the module is printed."""
+        """Return the width and eps, to be printed."""
         return f"d_model={self.d_model}, eps={self.eps}"
 
 

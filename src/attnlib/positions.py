@@ -104,7 +104,7 @@ class SinusoidalPositions(nn.Module):
         return x + _sinusoids(start, start + T, d, self.base, _precise(x), x.device).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """Say the sizes when the module is printed."""
+        """Return the sizes, to be printed."""
         return f"d_model={self.d_model}, base={self.base:g}"
 
 
@@ -169,7 +169,7 @@ class LearnedPositions(nn.Module):
         return x + self.weight[start:stop]
 
     def extra_repr(self) -> str:
-        """Say the sizes when the module is printed."""
+        """Return the sizes, to be printed."""
         length, d = self.weight.shape
         return f"length={length}, d_model={d}"
 
@@ -234,7 +234,7 @@ class RotaryPositions(nn.Module):
         return torch.stack(turned, dim=pair).flatten(-2)
 
     def extra_repr(self) -> str:
-        """Say the options when the module is printed."""
+        """Return the options, to be printed."""
         return f"base={self.base:g}, interleaved={self.interleaved}"
 
 

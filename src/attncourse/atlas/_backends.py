@@ -44,7 +44,7 @@ def _watch(
     attention: MultiHeadAttention, name: str, text: TextView, values: dict[str, Tensor],
     hooks: ExitStack,
 ) -> None:  # fmt: skip
-    """Have an attention show its weights, and keep none."""
+    """Show an attention's weights to the text, and keep none."""
 
     def ask(module: nn.Module, inputs: Any, options: dict[str, Any]) -> Any:
         return inputs, options | {"need_weights": True}

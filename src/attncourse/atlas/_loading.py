@@ -76,7 +76,7 @@ def _load(kind: str, where: str, progress: bool, **options: Any) -> Any:
 
 @contextmanager
 def _bars(wanted: bool) -> Iterator[None]:
-    """Have transformers show its bars only if they are wanted; then leave its setting as it was."""
+    """Show transformers' bars only if they are wanted; then leave its setting as it was."""
     from transformers.utils import logging
 
     hidden = not wanted and logging.is_progress_bar_enabled()
@@ -91,7 +91,7 @@ def _bars(wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def _messages(wanted: bool) -> Iterator[None]:
-    """Have transformers tell of weights that it leaves out, and the like, only if it is wanted."""
+    """Hide transformers' messages, as of weights that it leaves out, unless they are wanted."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()

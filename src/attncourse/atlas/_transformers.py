@@ -84,7 +84,7 @@ class TransformersReader:
                 self._read_all(ids, text)
 
     def _read_all(self, ids: Tensor, text: TextView) -> None:
-        """Have all layers' weights handed out at the end."""
+        """Read ids; all layers' weights are handed out at the end."""
         result = None
         if "output_attentions" in _parameters(self.model) or "kwargs" in _parameters(self.model):
             with _attending_by(self.model, "eager"):

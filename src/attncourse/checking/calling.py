@@ -149,7 +149,7 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
 
 
 def read_aloud(sizes: Sequence[Any], arguments: Sequence[Any]) -> str:
-    """Say which axes of the arguments have these sizes; nothing where one isn't found."""
+    """Return which axes of the arguments have these sizes; nothing where one isn't found."""
     found: dict[int, list[str]] = {int(size): [] for size in sizes if size}
     for place, argument in enumerate(arguments, start=1):
         for axis, length in enumerate(getattr(argument, "shape", ())):
@@ -161,7 +161,7 @@ def read_aloud(sizes: Sequence[Any], arguments: Sequence[Any]) -> str:
 
 
 def _advice_on(error: BaseException) -> str:
-    """Say what to do about an error that is usual; nothing about another one."""
+    """Return what to do about an error that is usual; nothing about another one."""
     message = shortened(error)
     return next((f" {says}" for words, says in _ADVICE.items() if re.search(words, message)), "")
 

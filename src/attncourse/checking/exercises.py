@@ -94,7 +94,7 @@ class Exercise:
             raise ValueError(f"{name}: {error}") from None
 
     def __get__(self, instance: object, owner: type | None = None) -> "Exercise":
-        """Have `__get__`, as routines do, so that help() and autodoc show the check."""
+        """Return the exercise: help() and autodoc show what has `__get__`, as routines do."""
         return self
 
 

@@ -103,7 +103,7 @@ def check_choices(
 
 
 def what_misfits(answer: Any, offered: Mapping[Any, Collection[Any]]) -> str:
-    """Say what keeps an answer from being a dict with a choice of each thing's; or nothing."""
+    """Return what keeps an answer from being a dict with a choice of each thing's; or nothing."""
     if not isinstance(answer, dict) or set(answer) != set(offered):
         return f"A dictionary with these keys was wanted: {', '.join(map(str, offered))}."
     for key, choices in offered.items():
@@ -188,7 +188,7 @@ def check_numbers(
 
 
 def _unreadable(answer: Any) -> str:
-    """Say why an answer can't be read as a list of numbers."""
+    """Return why an answer can't be read as a list of numbers."""
     if holds(answer, type(...)):
         return "Something isn't filled in so far: replace each ... with a number."
     if holds(answer, str):
@@ -299,7 +299,7 @@ def _pairs(outcomes: Sequence[tuple[Outcome, Outcome]], i: int, tolerance: float
 
 
 def _count(ours: Sequence[Any], theirs: Sequence[Any], names: Sequence[str], near: float) -> str:
-    """Say that a number of results is wrong, and which of them is the one that was wanted."""
+    """Return that the number of results is wrong, and which of them is the one that was wanted."""
     wanted = f"{len(theirs)} result{'s were' if len(theirs) > 1 else ' was'} wanted"
     hint = f"{wanted} ({', '.join(names)}), but {len(ours)} came."
     if len(theirs) == 1:

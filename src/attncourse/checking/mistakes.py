@@ -140,7 +140,7 @@ def _text_of(path: Path) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the lines that stand between blank ones, and the number of the first."""
+    """Yield the lines that stand between blank ones, and the number of the first."""
     numbered = enumerate(text.splitlines(), start=1)
     for blank, group in groupby(numbered, lambda line: not line[1].strip()):
         if not blank:

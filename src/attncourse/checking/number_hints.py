@@ -42,7 +42,7 @@ def remark_on(answer: Any, page: Numbers) -> str:
 
 
 def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
-    """Say in which relation wrong numbers stand to the right ones; nothing where there is none.
+    """Return in which relation wrong numbers stand to the right ones; nothing where there is none.
 
     Args:
         ours: a row of numbers that is wrong, and by no usual mistake.

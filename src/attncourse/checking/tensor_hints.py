@@ -31,7 +31,7 @@ _CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def relation(pairs: Sequence[Pair], tolerance: float) -> str:
-    """Say in which relation what came stands to what was wanted, in each of the pairs."""
+    """Return in which relation what came stands to what was wanted, in each of the pairs."""
     for says in (_axes, _changed, _scaled, _shifted, _in_part, _reordered):
         if sentence := says(pairs, tolerance):
             return f" {sentence}"
@@ -119,7 +119,7 @@ def _shifted(pairs: Sequence[Pair], tolerance: float) -> str:
 
 
 def _in_part(pairs: Sequence[Pair], tolerance: float) -> str:
-    """Say that one slice alone is wrong, or right."""
+    """Return that one slice alone is wrong, or right."""
     ours, right = pairs[0]
     if ours.shape != right.shape or right.numel() < FEWEST:
         return ""

@@ -156,7 +156,7 @@ def _objection(words: Sequence[str], stuck: StuckError) -> str:
 
 
 def _offer(candidates: Sequence[str]) -> str:
-    """Name the words that may stand somewhere, category by category."""
+    """Return the words that may stand somewhere, category by category."""
     if not candidates:
         return "there the sentence is over"
     kinds: dict[str, list[str]] = {}

@@ -80,7 +80,7 @@ class Exhibit:
         return SteppedAttention(d_model, num_heads, steps=self.steps, **options)
 
     def __repr__(self) -> str:
-        """Say which exhibit it is."""
+        """Return which exhibit it is."""
         return f"Exhibit({self.name!r})"
 
     @property

@@ -67,7 +67,7 @@ class Symptom:
     shows: Callable[[Specimen], bool]
 
     def __repr__(self) -> str:
-        """Say which symptom it is."""
+        """Return which symptom it is."""
         return f"Symptom({self.name!r})"
 
 

@@ -49,7 +49,7 @@ def require_plain(name: str, module: object, kind: type[nn.Module]) -> None:
 
 
 def model_spec(model: Any) -> dict[str, Any]:
-    """Describe a `TransformerModel`."""
+    """Return the description of a `TransformerModel`."""
     norm, readouts = None, {}
     if not isinstance(model.final_norm, nn.Identity):
         norm = norm_spec("final_norm", model.final_norm)
@@ -87,7 +87,7 @@ def model_options(spec: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def norm_spec(name: str, norm: object) -> dict[str, Any]:
-    """Describe a norm."""
+    """Return the description of a norm."""
     kind = type(norm).__name__
     require_plain(name, norm, NORMS.get(kind, LayerNorm))
     if isinstance(norm, LayerNorm):
@@ -108,7 +108,7 @@ def norm_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> nn.Modu
 
 
 def positions_spec(positions: object) -> str | None:
-    """Describe what is added to the embeddings."""
+    """Return the description of what is added to the embeddings."""
     if positions is None:
         return None
     name = "position_embedding"
@@ -122,7 +122,7 @@ def positions_spec(positions: object) -> str | None:
 
 
 def block_spec(name: str, block: object) -> dict[str, Any]:
-    """Describe a block."""
+    """Return the description of a block."""
     require_plain(name, block, TransformerBlock)
     assert isinstance(block, TransformerBlock)
     attention, feed_forward = block.attention, block.feed_forward

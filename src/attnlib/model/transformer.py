@@ -328,7 +328,7 @@ class TransformerModel(nn.Module):
         return TransformerModel(**_spec.model_options(spec, {"device": device, "dtype": dtype}))
 
     def extra_repr(self) -> str:
-        """Say when the model is printed what its parts don't show."""
+        """Return what the parts don't show, to be printed."""
         return f"causal={self.causal}"
 
 

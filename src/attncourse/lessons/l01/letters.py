@@ -39,7 +39,7 @@ def _ids(ids: Any) -> list[int] | None:
 
 
 def _about_wrong_ids(name: str, ids: list[int], right: list[int]) -> str:
-    """Say where a name's ids go wrong: at its ends, or at a letter."""
+    """Return where a name's ids go wrong: at its ends, or at a letter."""
     if len(ids) != len(right) or {ids[0], ids[-1]} != {BOUNDARY}:
         shown = f"{ids}" if len(ids) <= 2 * len(right) else f"{len(ids)} ids"
         return (

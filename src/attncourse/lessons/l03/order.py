@@ -145,7 +145,7 @@ def _allows_swaps(answer: Callable, layer: Layer, x: Tensor) -> bool:
 
 
 def _hint_on(layers: list[str], given: list[bool], rights: list[bool]) -> str:
-    """Say about which layer an answer is wrong, or that it wants too much of rounded numbers."""
+    """Return about which layer an answer is wrong, or that it wants too much of rounded numbers."""
     wrong = [at for at, right in enumerate(rights) if given[at] != right]
     if not any(given[at] for at in wrong):
         return is_equivariant.hints["exact"]

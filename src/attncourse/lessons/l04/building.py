@@ -154,7 +154,7 @@ def module(answer: object) -> CheckResult:
 
 
 def _missing(built: nn.Module, weights: Sequence[Tensor]) -> str:
-    """Say what a module lacks whose output is right without a mask, or nothing."""
+    """Return what a module lacks whose output is right without a mask, or nothing."""
     linear = [layer for layer in built.modules() if isinstance(layer, nn.Linear)]
     learned = sum(parameter.numel() for parameter in built.parameters())
     if any(layer.bias is None for layer in linear) or learned < _LEARNED:

@@ -102,7 +102,7 @@ def _stand_in_another_order(runs: Collection[tuple[int, ...]]) -> bool:
 
 
 def _wrong_settings(settings: set[tuple[int, ...]]) -> str:
-    """Say what is wrong with the settings (heads, symbols, steps) that are compared, or nothing."""
+    """Return what is wrong with the settings (heads, symbols, steps) compared, or nothing."""
     if settings == _HALVED:
         return ""
     if len(settings) == 1:

@@ -73,7 +73,7 @@ def _changed(block: TransformerBlock, change: Callable) -> TransformerBlock:
 
 
 def _still_added(block: Any, x: torch.Tensor) -> str:
-    """Say which sub-layers of a pre-norm block still add something to x."""
+    """Return which sub-layers of a pre-norm block still add something to x."""
     with torch.no_grad():
         gap = (block(x)[0] - x).abs().max().item()
         answers = {

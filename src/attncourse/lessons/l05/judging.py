@@ -39,7 +39,7 @@ def _differences(one: str, other: str) -> list[str]:
 
 
 def _wrong_pair(one: str, other: str) -> str:
-    """Say why two stacks can't tell what the skip does, or nothing."""
+    """Return why two stacks can't tell what the skip does, or nothing."""
     differences = _differences(one, other)
     if differences in ([], ["the skip"]):
         return ""
@@ -105,7 +105,7 @@ def design(answer: Any) -> CheckResult:
 
 
 def _unfinished(answer: Any) -> str:
-    """Say what keeps an answer from being a design; nothing if it is one."""
+    """Return what keeps an answer from being a design; nothing if it is one."""
     if not isinstance(answer, dict) or set(answer) != set(DESIGN):
         return f"A dictionary with the keys {', '.join(map(repr, DESIGN))} is wanted."
     pair = as_list(answer["compare"])

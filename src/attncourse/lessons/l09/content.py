@@ -30,7 +30,7 @@ def _answers(output: Tensor) -> tuple[int, int]:
 
 
 def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
-    """Say what is wrong with the scores of the four contents; None if nothing is."""
+    """Return what is wrong with the scores of the four contents; None if nothing is."""
     table = torch.stack([scores[content] for content in CONTENTS])  # [4, 3]
     if (table - table[0]).abs().max() < 1e-6:
         return one_head.hints["fixed"]

@@ -24,7 +24,7 @@ def _model(heads: int, d_k: int) -> str:
 
 
 def _several_changes(model: tuple[int, int]) -> str:
-    """Say from which of the row's models another one differs in both things, or ""."""
+    """Return from which of the row's models another one differs in both things, or ""."""
     both = [
         _model(*old)
         for old in (FEWER, MORE)

@@ -31,7 +31,7 @@ RING = {
 
 
 def block_parts(block: TransformerBlock) -> list[str]:
-    """Name what lies on a token's way through a block: "split" is where a skip leaves it."""
+    """Return what lies on a token's way through a block: "split" is where a skip leaves it."""
     sublayers = ["attention"] if block.feed_forward is None else ["attention", "feed-forward"]
     parts = []
     for sublayer in sublayers:
