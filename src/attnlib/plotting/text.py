@@ -21,7 +21,8 @@ from matplotlib.legend import Legend
 from attnlib.plotting.page import on_phone, text_width
 from attnlib.plotting.style import COURSE_FONT, FALLBACK_FONT
 
-# Fonts for other scripts, on Linux, macOS and Windows; after them every Noto Sans is tried.
+# Fonts for other scripts, on Linux, macOS and Windows; after them every Noto Sans is tried. Others
+# aren't: macOS's LastResort claims to have every character, and draws a box.
 OTHER_FONTS = [
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "WenQuanYi Zen Hei",
     "Hiragino Sans GB", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS",
