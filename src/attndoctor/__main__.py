@@ -1,7 +1,7 @@
 """Diagnose an attention in a file: `python -m attndoctor path.py:Class`.
 
 The file is run, as by `python path.py`. Exit status: 0 healthy; 1 broken, meant so or not (with
---edges also where it differs at the edges); 2 it can't be asked, because of the command, of the
+--edges also where it differs at the edges); 2 it can't be tested, because of the command, of the
 file, of how the attention is called, or of what it is (positions inside), or the time was over.
 """
 

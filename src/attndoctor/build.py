@@ -245,7 +245,7 @@ def _require_numbers(module: nn.Module) -> None:
     if lazy:
         raise CallError(TEXT("lazy", names=name_list(lazy), kind=type(module).__name__))
     if any(numbers.is_meta for numbers in module.parameters()):
-        raise CallError("candidate must have numbers to be asked, but it is on the device meta")
+        raise CallError("candidate must have numbers to be tested, but it is on the device meta")
 
 
 def copy_of(module: nn.Module) -> nn.Module:

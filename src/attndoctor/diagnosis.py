@@ -36,10 +36,10 @@ from attndoctor.support.torch_settings import one_thread, usual_settings
 from attndoctor.weights import guessed
 from attnlib.checks import require_flag
 
-CANNOT_BE_ASKED = "This can't be asked."
+CANNOT_BE_ASKED = "This can't be tested."
 BROKEN = "Broken."
 NOT_FINISHED = "Not finished."
-UNLESS_MEANT = "Broken, unless it is meant so."
+UNLESS_MEANT = "Broken, unless it is intended."
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,8 +57,8 @@ class Diagnosis(CheckResult):
             outputs of padding, half precision, weights in training.
         taken: what the candidate was taken for: how it is called, what its masks mean and so on.
         heading: "Healthy.", "Healthy, but it differs at the edges.", "Broken."; "Broken, unless it
-            is meant so." if it is right under another convention or formula; "This can't be asked."
-            if it can't be compared; "Not finished." if the time was over.
+            is intended." if it is right under another convention or formula; "This can't be
+            tested." if it can't be compared; "Not finished." if time ran out.
     """
 
     exhibits: tuple[Exhibit, ...] = ()
@@ -339,7 +339,7 @@ def check(candidate: Candidate, *, edges: bool = False, **options: Any) -> Diagn
         **options: those of `diagnose`.
 
     Raises:
-        AssertionError: it isn't healthy, or can't be asked; the message is the diagnosis.
+        AssertionError: it isn't healthy, or can't be tested; the message is the diagnosis.
         TypeError, ValueError: as for `diagnose`.
     """
     __tracebackhide__ = True  # pytest shows the caller's line

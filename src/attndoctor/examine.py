@@ -63,7 +63,7 @@ def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
     tested = replace(tested, random_in_training=by_chance)
     refusal = refused_default(candidate)
     if refusal:
-        tested = tested.with_note(f"told its dropout, for the default raises {refusal}")
+        tested = tested.with_note(f"given its dropout, as the default raises {refusal}")
     return replace(tested, taken=(_called(tested.first.signature), *tested.taken))
 
 

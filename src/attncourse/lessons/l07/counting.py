@@ -33,5 +33,5 @@ def parts_of_microgpt(answer: object) -> CheckResult:
         "The feed-forward network is two matrices, from 16 to 64 numbers and back.",
         "The readout is one matrix: 16 numbers come in, and a score per token comes out.",
     ]
-    praise = "Together 4,192. Nearly half of them stand in the feed-forward network."
+    praise = "Together 4,192. Nearly half of them are in the feed-forward network."
     return check_numbers(answer, parts_of_microgpt, otherwise=otherwise, praise=praise)

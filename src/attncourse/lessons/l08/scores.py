@@ -61,9 +61,9 @@ def _with(**changes: float) -> torch.Tensor:
 def offset_gain(answer: object) -> CheckResult:
     """Check best offset, its accuracy, a head's accuracy and the gain: four numbers."""
     otherwise = [
-        "The offset: subtract, for each word, the asking place from its partner's, and take the "
+        "The offset: subtract, for each word, its place from its partner's, and take the "
         "difference that comes most often.",
-        "The offset's accuracy: for how many of the eight words does the partner stand at just "
+        "The offset's accuracy: for how many of the eight words is the partner at just "
         "that distance?",
         "The head's accuracy: for how many of the eight words is its largest weight on the true "
         "partner?",

@@ -41,7 +41,7 @@ def cost_of_heads(answer: object) -> CheckResult:
         "other way round. How many columns do 4 heads of 4 have together, and how many 4 heads of "
         "16?",
         "Multiplications: in one head, a score takes d_k for each of the ten keys, and the "
-        "mixture as many again. How many are that in all heads?",
+        "mixture as many again. How many is that in all heads?",
     ]
     praise = (
         "Cutting one wide head into four narrow ones costs nothing but softmaxes. Four wide ones "

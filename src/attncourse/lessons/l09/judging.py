@@ -78,8 +78,8 @@ def number_or_width(answer: Any) -> CheckResult:
             number_or_width.hints["maps" if answer["unequal"] == "maps" else "nothing_unequal"]
         )
     return correct(
-        "It shares its number with one model of the row and its width with the other. What it "
-        "can't keep equal as well is the parameters: a second experiment would have to."
+        "It shares its number with one model of the row and its width with the other. It can't "
+        "keep the parameters equal as well: that takes a second experiment."
     )
 
 
@@ -99,7 +99,7 @@ WRONG_REACH = {
     "b": "b lies furthest out upward: ask with (0, 1).",
     "c": "c lies furthest out to the left: ask with (-1, 0).",
     "d": "d lies between the others. Wherever a query points, another key lies further out.",
-    "e": "e lies just inside the line from b to c. Whatever is asked, b or c has a larger one.",
+    "e": "e lies just inside the line from b to c. For any query, b or c has a larger product.",
     "f": "f is short, but it lies furthest out in a direction of its own: ask with (0.3, -1).",
 }
 

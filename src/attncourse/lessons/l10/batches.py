@@ -47,7 +47,6 @@ def texts_at_once(answer: object) -> CheckResult:
         "The cache with 100 texts: a key of one text meets only queries of that text.",
     ]
     praise = (
-        "A batch raises the first number and leaves the other one as it is; shared KV heads raise "
-        "the other one."
+        "A batch raises the matrices' number, not the cache's; shared KV heads raise the cache's."
     )
     return check_numbers(answer, texts_at_once, otherwise=otherwise, praise=praise)

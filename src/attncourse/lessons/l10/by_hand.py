@@ -72,5 +72,5 @@ def merged_block(answer: object) -> CheckResult:
         "to the sum.",
         "The output: the mix divided by the sum, once, at the end.",
     ]
-    praise = "Two blocks, and nothing of the first one was looked at again."
+    praise = "Two blocks, and the first was never looked at again."
     return check_numbers(answer, merged_block, otherwise=otherwise, praise=praise)

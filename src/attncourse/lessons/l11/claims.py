@@ -25,7 +25,7 @@ def _said(**changes: str) -> dict[str, str]:
 def what_can_be_checked(answer: object) -> CheckResult:
     """Check which of five sentences is true, false or can't be checked: {"A": "true", ...}."""
     praise = (
-        "A sentence about a model is worth its source: weights, a paper, a configuration. Where "
-        "there is none, the honest words are: we don't know."
+        "A claim about a model is as good as its source: weights, a paper, a configuration. Where "
+        "there is none, honest words are: we don't know."
     )
     return check_choices(answer, RIGHT, what_can_be_checked, praise=praise)

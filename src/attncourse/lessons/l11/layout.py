@@ -154,7 +154,7 @@ def _split_cases() -> list[tuple[Tensor, int]]:
 @exercise()
 def split_c_attn(answer: Any) -> CheckResult:
     """Check `split_qkv(packed, num_heads)`: [B, T, 3 d] -> q, k and v, each [B, h, T, d_k]."""
-    praise = "Three blocks, then heads: what c_attn computes at once are 3 h small matrices."
+    praise = "Three blocks, then heads: c_attn computes 3 h small matrices at once."
     result = check_function(
         answer,
         unpacked,

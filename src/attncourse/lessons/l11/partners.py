@@ -95,7 +95,7 @@ def head_of_a_rule(answer: object) -> CheckResult:
     partner, or -1 where it has none.
     """
     cases = [_case(4, 3, 9, 8, (1, 4)), _case(5, 4, 5, 10, (0, 2)), _case(6, 5, 4, 9, (4, 1))]
-    praise = "That is where to look first. Whether the model needs this head, muting it tells."
+    praise = "That is where to look first. Whether the model needs it, only muting shows."
     return check_function(
         answer,
         most_on_partners,

@@ -17,7 +17,7 @@ export function createText(names, { choose }) {
     chip.addEventListener("click", () => choose(i));
     return chip;
   });
-  const toolbar = createToolbar("The text: whose row; arrow keys move, Enter chooses", "attn-text");
+  const toolbar = createToolbar("Choose a token; arrow keys move, Enter chooses", "attn-text");
   toolbar.show(chips);
   let tinted = [];
 

@@ -52,5 +52,5 @@ export function sayForm({ d_model: d, blocks: [block] }) {
   const inside = network === null ? "no feed-forward network" : `d_ff = ${network.d_ff}`;
   const position = { pre: " before", post: " after" }[block.norm_position] ?? "";
   const norm = norms.length > 0 ? `${norms[0].kind}${position}` : "no norm";
-  return `What is trained is a model like yours: d = ${d}, ${heads}, ${inside}, ${norm}.`;
+  return `The lab trains a model like yours: d = ${d}, ${heads}, ${inside}, ${norm}.`;
 }

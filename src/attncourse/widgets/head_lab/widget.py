@@ -21,11 +21,11 @@ OURS = json.loads((Path(__file__).parent / "sharing.json").read_text(encoding="u
 COUNTS = [1, 2, 4, 8, 16]
 SMALL_COUNTS = [1, 2, 4]
 SUMMARY = (
-    "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
+    "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; you see its loss, "
     "which answers it gets right, and where each head looks."
 )
 SMALL_SUMMARY = (
-    "A small model is trained in the browser with 1, 2 or 4 heads; one sees what it answers about "
+    "A small model is trained in the browser with 1, 2 or 4 heads; you see what it answers about "
     "a verb's subject and its object, how often it is right, and where each head looks from there."
 )
 SYMBOLS = [4, 8, 16]
