@@ -7,8 +7,9 @@
    where it is while code above it comes or goes. See course/exercises.py. */
 (() => {
   const EXERCISE = "details.exercise";
-  const FOLDS = `:is(.course-code, .course-aside) > details.above-input, ${EXERCISE}, .course-goals`;
-  const FOR_CODERS = ".course-opening > details, .course-doubled";
+  const FOLDS = `:is(.course-code, .tag_hide-input) > details.above-input, ${EXERCISE}, .course-goals`;
+  const OPENING = ".bd-article > section > .cell:is(:has(figure), :has(+ .cell figure))";
+  const FOR_CODERS = `${OPENING} > details, .course-doubled`; // as in code-switch.css
   const { dataset } = document.documentElement;
   const root = new URL(dataset.content_root ?? "./", location.href);
   const KEY = `course-code ${root.pathname}`; // one browser may keep several sites of one address

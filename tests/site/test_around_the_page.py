@@ -98,7 +98,7 @@ def test_the_index_is_no_wider_than_a_zoomed_page(browser, site_address, width):
 
 def test_code_that_the_text_does_not_speak_of_is_a_quiet_line(browser, lesson):
     with open_page(browser, lesson, width=360) as (page, _):
-        first = page.locator("article .course-aside:not(.course-opening)").first
+        first = page.locator("article section section .tag_hide-input").first
         assert first.locator("pre").is_hidden()
         style = "(node, name) => getComputedStyle(node)[name]"
         fold = first.locator("details")

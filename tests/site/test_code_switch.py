@@ -41,7 +41,7 @@ def test_one_reads_first_and_one_press_opens_the_code(page):
 def test_one_cell_is_opened_by_itself_and_above_the_first_heading_none_is_offered(page):
     page.locator(".course-code summary").first.click()
     assert open_code(page) == {"example", *READING}
-    offer = page.locator(".course-opening summary")
+    offer = page.locator("article > section > .cell summary")
     assert offer.count() == 1 and not offer.is_visible()
     assert page.locator("#fig-dot").is_visible()
 

@@ -7,7 +7,7 @@ import pytest
 from course.counts import Counter
 from course.page_lengths import STATE, length_of
 from course.pages import lesson_checked_on
-from course.teachers import first_sentence
+from course.teachers import SENTENCE
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_notebooks, code_of
 from tools.site_builds import read
@@ -121,6 +121,10 @@ def test_every_exercise_tells_what_goes_wrong(site, page):
     for exercise in exercises:
         assert exercise.select_one('p a[href*="#ex-l"]')
         assert exercise.select("ul > li")
+
+
+def first_sentence(hint):
+    return SENTENCE.match(hint)[0]
 
 
 def test_a_hint_is_cut_behind_its_first_sentence():

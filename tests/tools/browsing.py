@@ -259,7 +259,7 @@ def problems_of(browser, address: str, *, scheme: str = "light", width: int = 12
 
 def audit(page, scheme: str) -> list[str]:
     """Return what is wrong on an opened page, its code, exercises and covered answers open."""
-    folds = page.locator(":is(.course-code, .course-aside) > details, details.exercise")
+    folds = page.locator(":is(.course-code, .tag_hide-input) > details, details.exercise")
     folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
     uncover(page)
     page.evaluate(OPEN_EXHIBITS)

@@ -90,7 +90,6 @@ def site_address(site):
 def build_small(folder: Path, pages: dict[str, str]):
     """Build a small site of some pages, warnings being errors that are all told."""
     project = small_project(folder, pages)
-    (project / "book/square.svg").symlink_to(ROOT / "book/assets/favicon.svg")
     return build(project, project, "-W", "--keep-going")
 
 

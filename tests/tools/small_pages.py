@@ -279,7 +279,6 @@ RIGHT = {
 
 # --- mistakes -------------------------------------------------------------------------------------
 
-FIGURE = f"```{{code-cell}} ipython3\n{svg(SMALL)}\n```\n"
 FORMULA_MISTAKES = {
     r"\foo{x}": r'at character 0: Unknown command "\foo"',
     r"\frac{1}{": "Expected closing token",
@@ -299,8 +298,7 @@ def lines_of(role: str, texts) -> str:
 WRONG = {
     "index": notebook(
         "# Page\n\n{numref}`fig-nowhere`, [no page](L00_Nowhere.md), {cite:p}`nobody1900` and\n"
-        "[no heading](#no-such-heading).\n\n![](square.svg)\n",
-        FIGURE,
+        "[no heading](#no-such-heading).\n",
         "```{code-cell} ipython3\nimport warnings\nwarnings.warn('look here')\n```\n",
         ":::{sidebar} Aside\nText.\n:::\n",
     ),

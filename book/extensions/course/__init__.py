@@ -1,7 +1,7 @@
 """The course's Sphinx extension: what the site has beyond Jupyter Book, by what a reader sees.
 
-`setup` of each module connects it to Sphinx's events. Where two modules listen to one event the
-earlier module of this list runs first. What modules share is in pages.py.
+`setup` of each module connects it to Sphinx's events. Where two modules listen to the same event,
+the module that comes first in this list runs first. What modules share is in pages.py.
 """
 
 from importlib import import_module

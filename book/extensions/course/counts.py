@@ -1,16 +1,16 @@
 """Numbers that pages show: of figures and exercises, of what was measured, of minutes.
 
-* Figures and exercises are numbered within their page: Figure L04.3, whatever stands before L04.
-  Sphinx counts through the whole book. Its numbers are replaced where captions, titles and
+* Figures and exercises are numbered within their page: Figure L04.3 is the third of L04. Sphinx
+  numbers them through the whole book. Its numbers are replaced where captions, titles and
   references read them; before the next build they are put back, so that Sphinx finds what changed.
 
 * `{eval}`name`` is a number that the page measured and gave to its prose with `attncourse.glue`.
-  The role has the name that JupyterLab's MyST knows: there it asks the kernel for the variable,
-  which `glue` makes. Here it takes what `glue` left among the outputs, as myst-nb's `glue:text`
-  does. Where a cell of the page failed and the number is missing, the text says so.
+  JupyterLab's MyST knows a role of this name, too: it asks the kernel for the variable, which
+  `glue` makes. The site takes the number from the outputs, as myst-nb's `glue:text` does. Where a
+  cell of the page failed and the number is missing, the text says so.
 
-* `{counted}`L03`` is how long a lesson or a part of one takes, counted on the built pages. What may
-  be counted, several with spaces between them, which are added up:
+* `{counted}`L03`` is how long a lesson or a part of one takes, counted on the built pages. These
+  can be counted; several, with spaces between them, are added up:
 
   * `L03`: minutes to read a lesson, as page_lengths.py counts them; `L03#three-roles`: one section;
   * `L03:exercises`: minutes that its exercises say they take; `ex-l03-row`: one of them;
@@ -19,7 +19,7 @@
 
   `{lesson-times}` is a table of all lessons.
 
-* The sidebar says of each lesson how long it takes to read, as the lesson's own page does.
+* The sidebar shows how long each lesson takes to read, as the lesson's own page says.
 """
 
 import re
@@ -36,7 +36,6 @@ from myst_nb.ext.glue.roles import PasteTextRole
 from myst_nb.ext.glue.utils import PendingGlueReference, retrieve_glue_data
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxRole
 
 from course import pages
 from course.execution import failed_cells
@@ -44,7 +43,7 @@ from course.page_lengths import length_of
 
 LOGGER = logging.getLogger(__name__)
 
-# Of pages that aren't lessons; the others have none.
+# For pages that aren't lessons. All other pages number without a prefix.
 PREFIXES = {
     "museum": "M",
     "Positions_Inside_the_Scores": "P",
@@ -85,7 +84,7 @@ def number_within_pages(app, env):
 
 
 class Measured(PasteTextRole):
-    """The role; on a page on which no cell failed a missing number is a mistake, as ever."""
+    """The role. On a page where no cell failed, a missing number is a mistake, as ever."""
 
     def run(self):
         env = self.document.settings.env
@@ -98,7 +97,7 @@ class Measured(PasteTextRole):
 
 
 class NotMeasured(SphinxPostTransform):
-    """Says so of the numbers of other pages."""
+    """Says so where a number comes from another page."""
 
     default_priority = ReplacePendingGlueReferences.default_priority - 1
 
@@ -109,11 +108,9 @@ class NotMeasured(SphinxPostTransform):
                 number.replace_self(nodes.Text(NOT_MEASURED))
 
 
-class Counted(SphinxRole):
-    """A number that is filled in when all pages are written."""
-
-    def run(self):
-        return [pages.html(PLACE.format(of=escape(self.text)))], []
+def counted_role(name, rawtext, text, *_):
+    """Return a place for a number, which is filled in when all pages are written."""
+    return [pages.html(PLACE.format(of=escape(text)))], []
 
 
 def lesson_times(env) -> Iterator[str]:
@@ -212,7 +209,7 @@ def setup(app):
     app.connect("env-get-updated", number_within_pages, priority=600)
     app.add_role("eval", Measured(), override=True)  # myst-nb's own needs a kernel in the build
     app.add_post_transform(NotMeasured)
-    app.add_role("counted", Counted())
+    app.add_role("counted", counted_role)
     pages.add_written(app, "lesson-times", lesson_times)
     pages.when_written(app, fill_in)
     app.connect("doctree-read", note_minutes)

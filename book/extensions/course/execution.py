@@ -1,15 +1,16 @@
 """Pages are executed when they have to be, side by side, before Sphinx reads them.
 
 A page is executed again when its own cells change, or our packages, or a library that computes or
-draws. Of our packages two things don't count: browser code, which the build publishes from there,
-and the folders of lessons (`lessons/l05`) whose exercises the page doesn't check. It imports
-nothing from them, as a test shows. Jupyter Book's cache knows a page's cells; so each page has a
-cache of its own, named after all else.
+draws. Two parts of our packages don't count: browser code, which the build reads from the packages
+itself, and the folders of lessons (`lessons/l05`) whose exercises the page doesn't check; a test
+shows that it imports nothing from them. Jupyter Book's cache compares the cells of a page. The
+folder of a page's cache is named for all else.
 
 A cell that fails doesn't keep the site from its readers. The cells after it are executed, and all
-pages are written. At the failing cell stands a box with the error, also where the page shows
-nothing of the cell; a figure that wasn't drawn says so, and references to it lead there. At its end
-the build names every failing cell, and its exit status is 1. The next build tries them again.
+pages are written. A box with the error stands at the failing cell, or below the page's title if the
+page doesn't show the cell; a figure that wasn't drawn says so, and references to it lead there. At
+its end the build names every failing cell, and its exit status is 1. The next build tries them
+again.
 """
 
 import hashlib
@@ -41,7 +42,7 @@ from course.pages import PACKAGES, html, is_cell, lesson_checked_on, read_notebo
 
 LOGGER = logging.getLogger(__name__)
 
-# What computes, draws and writes the outputs, beside our packages.
+# What computes, draws and writes the outputs, besides our packages.
 LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
 LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
 WITHOUT_EFFECT = {".css", ".js", ".pyc"}  # suffixes of files that no output depends on
@@ -60,16 +61,8 @@ NOT_DRAWN = "Not drawn, because a cell of this page failed when it was built."
 LONGEST, LONGEST_TRACE = 300, 10_000  # characters of an error and of its traceback
 
 
-def decides_outputs(file: Path, lesson: str) -> bool:
-    """Return whether a file of our packages can change a page that checks exercises of a lesson."""
-    lessons = re.findall(r"/(l\d\d)/", file.as_posix())
-    if file.suffix in WITHOUT_EFFECT:
-        return False
-    return not lessons or lesson in lessons
-
-
 def fingerprint(lesson: str, source: Path) -> str:
-    """Return a short hash of all that decides a page's outputs, but its own cells.
+    """Return a short hash of all that decides a page's outputs except its own cells.
 
     Args:
         lesson: "l04" if the page checks exercises of that lesson, "" if it checks none.
@@ -79,9 +72,11 @@ def fingerprint(lesson: str, source: Path) -> str:
         digest.update(f"{name} {version(name)}".encode())
     files = (path for package in PACKAGES for path in sorted((source / package).rglob("*")))
     for path in files:
-        name = path.relative_to(source)
-        if decides_outputs(name, lesson) and path.is_file():
-            digest.update(name.as_posix().encode())
+        name = path.relative_to(source).as_posix()
+        folder = re.search(r"/(l\d\d)/", name)
+        is_elsewhere = folder and folder[1] != lesson  # in the folder of another lesson
+        if path.is_file() and path.suffix not in WITHOUT_EFFECT and not is_elsewhere:
+            digest.update(name.encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
@@ -131,8 +126,8 @@ def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
         resources={"metadata": {"path": str(page.parent)}},
         timeout=timeout,
         allow_errors=True,
-        record_timing=False,  # in each cell's metadata, by which the cache would not know it
-        extra_arguments=["--log-level=CRITICAL"],  # or it complains when it is ended
+        record_timing=False,  # it would stand in the cells, which the cache compares
+        extra_arguments=["--log-level=CRITICAL"],  # or the kernel complains when it is ended
         on_cell_execute=lambda cell, cell_index: begun.append(cell),
         on_cell_executed=show_error,
     )
@@ -152,7 +147,7 @@ def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
 
 
 def show_error(cell: NotebookNode, cell_index: int, execute_reply: dict):
-    """Give a failed cell an error as output: of some the kernel tells in its reply alone."""
+    """Give a failed cell an error as output. Some errors come only in the kernel's reply."""
     told = execute_reply["content"]
     if told["status"] == "error" and all(one.output_type != "error" for one in cell.outputs):
         name, message = told.get("ename", "Error"), told.get("evalue", "")
@@ -196,7 +191,7 @@ def execute_ahead(app, env, names):
         return
     processes = min(MOST_KERNELS, os.cpu_count() or 1, len(due))
     LOGGER.info(f"Executing {len(due)} page{'s' * (len(due) > 1)}, {processes} at a time")
-    # The longest texts first: what begins last keeps the others waiting.
+    # The longest pages first: one that begins last would keep the build waiting.
     due.sort(key=lambda name: places[name][0].stat().st_size, reverse=True)
     with ProcessPoolExecutor(processes) as pool:
         one = partial(execute_and_keep, timeout=app.config.nb_execution_timeout)
@@ -230,15 +225,16 @@ class FailureBoxes(SphinxTransform):
 
     def apply(self):
         failures = failed_cells(self.env).get(self.env.docname, ())
+        top = next(self.document.findall(nodes.section), self.document)
         cells = {cell["cell_index"]: cell for cell in self.document.findall(is_cell)}
-        for failure in failures:
+        for failure in reversed(failures):
             if cell := cells.get(failure.index):
                 for block in list(cell.findall(nodes.literal_block)):
                     if "traceback" in block["classes"]:
                         block.parent.remove(block)
                 cell += box_of(failure)
-            else:
-                put_at_line(self.document, failure.line, box_of(failure))
+            else:  # The notebook passes over a compound: it has the error with the cell.
+                top.insert(1, nodes.compound("", box_of(failure)))
         for cell in cells.values() if failures else ():
             name = cell["cell_metadata"].get("mystnb", {}).get("figure", {}).get("name")
             if name and name not in self.document.nameids:
@@ -259,15 +255,6 @@ def box_of(failure: Failure) -> nodes.admonition:
     return box
 
 
-def put_at_line(document: nodes.document, line: int, box: nodes.Element):
-    hidden = nodes.compound("", box)  # the notebook passes over it: it has the error with the cell
-    blocks = (node for section in document.findall(nodes.section) for node in section)
-    above = [node for node in blocks if not isinstance(node, nodes.section)]
-    above = [node for node in above if node.line and node.line < line] or above[:1]
-    parent = above[-1].parent if above else document
-    parent.insert(parent.index(above[-1]) + 1 if above else len(parent), hidden)
-
-
 def report_failures(app, exception):
     lines = [
         f"{name}.md:{failure.line}, {failure.name}: {failure.error}"
@@ -277,12 +264,12 @@ def report_failures(app, exception):
     if lines:
         app.statuscode = 1
         lines.insert(0, "Cells failed. On its page a box stands at each of these:")
-        with logging.skip_warningiserror():  # or only the first line would be told
+        with logging.skip_warningiserror():  # or only the first line would be printed
             LOGGER.error("%s", "\n".join(lines))
 
 
 def setup(app):
-    python_logging.basicConfig()  # or a11y_pygments does it, and all libraries log all they do
+    python_logging.basicConfig()  # or a11y_pygments does it, and libraries log all that they do
     python_logging.getLogger().setLevel(python_logging.WARNING)
     prepare_kernels()
     app.connect("env-get-outdated", pages_to_read_again)

@@ -3,18 +3,18 @@
 Lessons run with stubs in place of answers, and each check says "Not yet". A reader's first verdict
 is their own: the page shows a stub without it, and the notebook has a cell that never ran.
 
-Of a cell with the tag exercise-page the page shows the output alone: there one answers. All others
-are folds with title, stars and minutes as their line. A fold comes open, for readers without
-script, and code-switch.js closes it. Before the first stands how to run the page.
+A page shows only the output of a cell tagged `exercise-page`, in which its reader answers. Other
+exercises are folds, with title, stars and minutes in their line. A fold comes open, for readers
+without script, and code-switch.js closes it. The first has a line above it: how to run the page.
 
-`{effort}`★★ 10 minutes`` is how hard an exercise is, of three stars, and about how long it takes.
-JupyterLab doesn't know the role and shows its text, which can be read as it stands.
+`{effort}`★★ 10 minutes`` is how hard an exercise is, in one to three stars, and about how long it
+takes. JupyterLab doesn't know the role and shows its text, which can be read as it stands.
 
-A switch above a page says whether it is read, or its code written and run: Reading or Coding. Pages
-come with their code folded. Open in both are cells of a few lines, and those tagged `stays-open`:
-what a lesson builds, and what its reader checks by hand. Exercises that are answered in code and
-the list of goals follow the switch, too. Only coders see stubs of exercises that are answered on
-the page, and the code of the drawing that opens it. See code-switch.js.
+A switch above a page has two positions, Reading and Coding. Pages come with their code folded. Open
+in both are cells of a few lines, and those tagged `stays-open`: what a lesson builds, and what its
+reader checks by hand. Exercises that are answered in code and the list of goals follow the switch,
+too. Only Coding shows the stubs of exercises that are answered on the page, and the code of the
+drawing above the first heading. See code-switch.js.
 """
 
 import re
@@ -40,7 +40,7 @@ HARDEST = 3
 EFFORT = re.compile(rf"(★{{1,{HARDEST}}}) ([1-9]\d*) minutes?")
 STAYS_OPEN = {"stays-open", STUB, "exercise-solution"}
 FEW = 6  # lines
-CODE, ASIDE, OPENING = "course-code", "course-aside", "course-opening"
+CODE, ASIDE = "course-code", "tag_hide-input"
 GOALS = "After this lesson you can"
 FOLD = '<details class="course-goals"><summary>{words}</summary>'
 FOLLOWERS = (CODE, ASIDE, "course-goals", "exercise admonition")  # of the switch, in a page's HTML
@@ -61,11 +61,6 @@ def how_to_run(app, page: str) -> nodes.raw:
     return html(NOTEBOOK.format(notebook=notebook, how=how))
 
 
-def move(node: nodes.Element, into: nodes.Element):
-    node.parent.remove(node)
-    into += node
-
-
 def draw_boxes(app, doctree, page):
     for section in doctree.findall(nodes.section):
         section["ids"] = [name for name in section["ids"] if name not in DOUBLED_IDS]
@@ -80,10 +75,12 @@ def draw_boxes(app, doctree, page):
     for exercise in list(doctree.findall(exercise_enumerable_node)):
         efforts = [raw for raw in exercise.findall(nodes.raw) if "effort" in raw["classes"]]
         for effort in efforts[:1]:
-            move(effort, into=exercise[0])
+            effort.parent.remove(effort)
+            exercise[0] += effort
         solution = exercise.next_node(descend=False, siblings=True)
         if isinstance(solution, solution_node) and solution["target_label"] == exercise["label"]:
-            move(solution, into=exercise)
+            solution.parent.remove(solution)
+            exercise += solution
         if cells_with(ON_PAGE, exercise):
             for cell in cells_with(STUB, exercise):
                 cell["classes"].append(DOUBLED)
@@ -110,7 +107,7 @@ def begin_summary(self, node):
 
 
 class Effort(SphinxRole):
-    """Stars, which a screen reader is told in words, and minutes."""
+    """Stars, which a screen reader hears in words, and minutes."""
 
     def run(self):
         match = EFFORT.fullmatch(self.text)
@@ -133,25 +130,11 @@ def fold_code(app, doctree):
         tags = cell["cell_metadata"].get("tags", [])
         code = [part.astext() for part in cell if part.get("nb_element") == "cell_code_source"]
         lines = [line for line in "\n".join(code).splitlines() if line.strip()]
-        if cell.get("hide_mode") == "input":
-            cell["classes"].append(ASIDE)
-        elif "hide_mode" not in cell and len(lines) > FEW and STAYS_OPEN.isdisjoint(tags):
+        if "hide_mode" not in cell and len(lines) > FEW and STAYS_OPEN.isdisjoint(tags):
             cell["classes"].append(CODE)
             cell["hide_mode"] = "input"
             cell["prompt_show"] = app.config.nb_code_prompt_show
             cell["prompt_hide"] = app.config.nb_code_prompt_hide
-
-
-def mark_opening(app, doctree):
-    """Mark the cell of the drawing above a page's first heading, and its neighbors."""
-    drawn = (cell for cell in doctree.findall(is_cell) if cell.next_node(nodes.figure))
-    drawing = next(drawn, None)
-    if drawing is None or not isinstance(drawing.parent.parent, nodes.document):
-        return
-    place = drawing.parent.index(drawing)
-    for node in drawing.parent[place - 1 : place + 2]:
-        if is_cell(node):
-            node["classes"].append(OPENING)
 
 
 def fold_goals(app, doctree, page):
@@ -167,7 +150,6 @@ def setup(app):
     app.add_node(exercise_enumerable_node, override=True, html=(begin_exercise, end_exercise))
     app.add_role("effort", Effort())
     app.connect("doctree-read", fold_code)
-    app.connect("doctree-read", mark_opening)
     app.connect("doctree-resolved", fold_goals)
     app.connect("doctree-resolved", draw_boxes)
     load_where(app, FOLLOWERS, "code-switch.js", priority=499)  # before the widgets are started

@@ -14,18 +14,15 @@ large-figures.js shows a drawing on the whole screen.
 
 import hashlib
 import re
-import runpy
 from pathlib import Path
 
 from docutils import nodes
 from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from course.pages import load_where, source_folder, writes
+from course.pages import load_where, names_in, writes
 
-LOGGER = logging.getLogger(__name__)
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
 PIXELS_PER_POINT = 96 / 72  # CSS Values and Units, section 6.2
 PHONE = "(max-width: 36rem)"  # as in course.css
@@ -35,9 +32,9 @@ render_image = NbElementRenderer.render_image
 
 
 def darken(svg: str) -> str:
-    """Return an SVG in dark colors. The palette is plain data: torch isn't loaded for it."""
-    palette = runpy.run_path(str(source_folder() / "attnlib" / "palette.py"))
-    colors = {light.lower(): dark for light, dark in palette["DARK"].items()}
+    """Return an SVG in dark colors."""
+    dark_of = names_in("attnlib/palette.py")["DARK"]
+    colors = {light.lower(): dark for light, dark in dark_of.items()}
     pattern = re.compile("|".join(rf"{re.escape(light)}\b" for light in colors), re.IGNORECASE)
     return pattern.sub(lambda match: colors[match[0].lower()], svg)
 
@@ -102,23 +99,6 @@ def keep_narrow_copy(renderer: NbElementRenderer, data: MimeData) -> list[nodes.
     return images
 
 
-class FigureRules(SphinxTransform):
-    """Warn of images that say nothing to a reader who can't see them, or that have no caption."""
-
-    default_priority = 490
-
-    def apply(self):
-        captions = self.document.findall(nodes.caption)
-        captioned = {one for caption in captions for one in caption.parent.findall(nodes.image)}
-        for image in self.document.findall(nodes.image):
-            computed = "mime_type" in image.parent
-            if not image.get("alt", "").strip():
-                hint = "its cell needs mystnb: image: alt" if computed else image["uri"]
-                warn(image, f"image without alt text: {hint}")
-            if computed and image not in captioned:
-                warn(image, "computed figure without caption: its cell needs mystnb: figure")
-
-
 def visit_image(translator: HTML5Translator, node: nodes.image):
     if "source" in node:
         builder = translator.builder
@@ -136,15 +116,8 @@ def depart_image(translator: HTML5Translator, node: nodes.image):
         HTML5Translator.depart_image(translator, node)
 
 
-def warn(node: nodes.Node, message: str):
-    while node.parent and not node.line:
-        node = node.parent
-    LOGGER.warning(message, location=node, type="figures")
-
-
 def setup(app):
     NbElementRenderer.render_image = keep_narrow_copy
-    app.add_transform(FigureRules)
     app.add_transform(Copies)
     app.add_node(Picture, html=(writes("<picture>"), writes("</picture>")))
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))

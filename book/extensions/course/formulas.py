@@ -1,19 +1,19 @@
 r"""Formulas are MathML that stands in the page: no script typesets them, and none is needed.
 
-Each carries its TeX, which a reader gets who copies it (copied-formulas.js). What the converter
-doesn't understand is a warning at its place in the source, and so is what it passes over in
-silence: brackets after `\\` that are no length, and a line that ends outside an environment.
+Each carries its TeX, which readers get when they copy it (copied-formulas.js). What the converter
+doesn't understand is a warning at its place in the source. So are two mistakes that the converter
+passes over: brackets after `\\` that are no length, and `\\` outside an environment.
 
 A browser may break a line after a formula; the stop or bracket that follows is held to it.
 
-Of the formulas' font the site publishes the characters that its pages need. A browser also draws
-italics for letters, and a root's sign.
+The site publishes the formulas' font with only the characters that its pages need. That includes
+what a browser draws unasked: letters in italics, and a root's sign.
 """
 
 import re
 from html import escape, unescape
 from pathlib import Path
-from unicodedata import name, normalize
+from unicodedata import normalize
 
 from docutils import nodes
 from fontTools import subset
@@ -36,12 +36,9 @@ FONT = Path("fonts", "course-math.woff2")
 FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)
 ROOT = "√"
 
-_ITALICS = [chr(i) for i in range(0x1D434, 0x1D7CC)] + ["ℎ"]
-ITALIC = {  # MathML Core, section 2.2: what a letter becomes
-    normalize("NFKC", italic): italic
-    for italic in _ITALICS
-    if name(italic, "").startswith(("MATHEMATICAL ITALIC ", "PLANCK "))
-}
+# MathML Core, section 2.2: what a letter becomes.
+ITALICS = [*range(0x1D434, 0x1D468), *range(0x1D6A4, 0x1D6A6), *range(0x1D6E2, 0x1D71C), ord("ℎ")]
+ITALIC = {normalize("NFKC", chr(code)): chr(code) for code in ITALICS}
 NAMES = (1, 3, 4, 6, 16)  # family, identifier, full name, PostScript name, typographic family
 
 
@@ -115,9 +112,8 @@ def cut_font(app):
 def cut(source: Path, target: Path, characters: set[str], name: str):
     """Write the part of a font that draws these characters, as WOFF2.
 
-    It has another name, as the licenses of the course's fonts ask of one that was changed.
-    What a browser builds larger signs from, such as brackets and roots, goes with them. The same
-    characters give the same file.
+    It has another name, as the fonts' licenses require of a changed font. It keeps the parts from
+    which a browser builds larger brackets and roots. The same characters give the same file.
     """
     options = subset.Options(flavor="woff2", layout_features=[], notdef_outline=True)
     font = subset.load_font(source, options)

@@ -1,14 +1,14 @@
 """A resolved page as Markdown that any notebook program reads, without MyST.
 
-References, numbers and citations are text or links by then. What comes out is a row of blocks: text
+References, numbers and citations are text or links by then. The result is a series of blocks: text
 between cells, and the cells themselves, by their place in the notebook.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import indent
+from typing import NamedTuple
 
 from docutils import nodes
 from sphinx.util import logging
@@ -26,20 +26,19 @@ SKIPPED = {
 }  # fmt: skip
 
 
-@dataclass
-class Cell:
+class Cell(NamedTuple):
     """A code cell that stands between texts."""
 
     index: int  # among all cells of the notebook
-    captions: list[str] = field(default_factory=list)  # Markdown, one for each figure it draws
+    captions: list[str]  # Markdown, one for each figure it draws
 
 
 class MarkdownWriter:
     """Writes the nodes of one page.
 
     Args:
-        page: whose links tell which places in it are wanted.
-        address: gives where a reference leads, "#..." if it is on this page; empty if nowhere.
+        page: its links tell which places in it need an anchor.
+        address: returns where a reference leads, "#..." if it is on this page; empty if nowhere.
         numbers: has ("L04", 3) for "figure" and "fig-l04-model".
     """
 
@@ -57,7 +56,7 @@ class MarkdownWriter:
         return ".".join(map(str, self.numbers.get(kind, {}).get(name, ())))
 
     def blocks(self, node: nodes.Element) -> Iterator[str | Cell]:
-        """Give what stands below a node, block by block."""
+        """Yield what stands below a node, block by block."""
         for child in node.children:
             if child.tagname not in SKIPPED:
                 yield from getattr(self, f"_block_{child.tagname}", self.unknown)(child)
@@ -98,7 +97,7 @@ class MarkdownWriter:
     def _inline_image(self, node):
         return SPECIAL.sub(r"\\\1", node["alt"])
 
-    def _inline_raw(self, node):  # HTML says in "words" what it shows; targets show nothing
+    def _inline_raw(self, node):  # "words" say what its HTML shows; targets show nothing
         return node.get("words", "")
 
     _inline_target = _inline_index = _inline_raw
@@ -133,7 +132,7 @@ class MarkdownWriter:
             yield from self.blocks(node)
 
     def caption(self, figure: nodes.figure) -> str:
-        """Return what stands below a figure: number, caption, and what is to be seen in words."""
+        """Return what stands below a figure: number, caption, and its alternative text."""
         number = self.number("figure", figure["ids"][0]) if figure["ids"] else ""
         [caption] = figure.findall(nodes.caption)
         begin = f"**Figure {number}.** " if number else ""

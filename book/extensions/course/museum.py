@@ -1,8 +1,7 @@
 """The museum's walls: below the heading of each symptom a card for every exhibit.
 
-A card shows the heatmaps of the exhibit's own figure, one picture element per cell, without what
-stands around them. So nothing is drawn twice, and the cards are there without a script. museum.js
-then opens one exhibit at a time.
+A card shows the heatmaps of the exhibit's own figure, one pixel per cell, without labels and axes.
+So nothing is drawn twice, and the cards need no script. museum.js opens one exhibit at a time.
 """
 
 import re
@@ -27,7 +26,7 @@ STEP = 11  # from one map to the next
 
 
 def anchor_of(node: nodes.Node) -> str:
-    """Return the target of an exhibit; nothing for all else."""
+    """Return the target of an exhibit; "" for any other node."""
     ids = node["ids"] if isinstance(node, nodes.section) else []
     return next((one for one in ids if one.startswith("exhibit-")), "")
 
@@ -47,7 +46,8 @@ class Walls(SphinxTransform):
     def card(self, exhibit: nodes.section) -> str:
         """Return the card of an exhibit, with what its last figure shows.
 
-        A right map alone leaves a place free: the broken one is an error.
+        Where the figure has only the right map, since the broken attention raised an error, the
+        second place stays empty.
         """
         maps, words = [], ""
         for image in [*exhibit.findall(nodes.image)][-1:]:  # none where its cell has failed

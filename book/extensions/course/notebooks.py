@@ -1,10 +1,10 @@
-"""Every page with cells can be downloaded as a notebook that is whole wherever it is opened.
+"""Every page with cells can be downloaded as a notebook that is complete in any program.
 
 Its texts are what the page says: measured numbers, numbers of figures, titles of exercises and
 citations are words, not MyST. Its cells are as the build executed them, each figure with its
-caption below, solutions folded. The first cell gets attnlib: from the wheel that the site serves
-once its address is set (html: baseurl: in _config.yml), or from the repository once that has one;
-until then it says how to install a copy. Without an address no notebook could name the wheel.
+caption below, solutions folded. The first cell installs attnlib: from the wheel that the site
+serves once its address is set (html: baseurl: in _config.yml), or from the repository once that has
+an address. Until then it says how to install a copy.
 """
 
 import subprocess
@@ -70,7 +70,7 @@ def address_from(page: str, app: Sphinx, reference: nodes.reference) -> str:
 def resolved_cells(
     writer: MarkdownWriter, doctree: nodes.document, executed: list[NotebookNode]
 ) -> Iterator[NotebookNode]:
-    """Give the page's texts, and between them every code cell in its order.
+    """Yield the page's texts, and between them every code cell in its order.
 
     A code cell that the page doesn't show comes right after the one before it.
     """
@@ -89,7 +89,7 @@ def resolved_cells(
 
 
 def as_page_shows(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """Give the code cells among some: folded where the page folds them, stubs without verdicts."""
+    """Yield the code cells among some: folded where the page folds them, stubs without verdicts."""
     for cell in cells:
         if cell.cell_type != "code":
             continue
@@ -101,12 +101,12 @@ def as_page_shows(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
         for output in cell.outputs:
             output.get("metadata", {}).pop(SVG, None)  # the drawing for phones
         if STUB in tags:
-            cell.outputs, cell.execution_count = [], None  # its reader has the first verdict
+            cell.outputs, cell.execution_count = [], None  # a reader's first verdict is their own
         yield cell
 
 
 def tell_what_widgets_show(cells: list[NotebookNode], state: dict) -> list[str]:
-    """Give widgets' outputs words for programs that draw no widget; return their ids."""
+    """Add words to widgets' outputs, for programs that draw no widget; return the widgets' ids."""
     shown = []
     for output in (output for cell in cells for output in cell.get("outputs", ())):
         if view := output.get("data", {}).get(WIDGET_VIEW_MIMETYPE):
@@ -128,13 +128,6 @@ def cited_works(app: Sphinx, page: str) -> Iterator[str]:
             yield citation.formatted_entry.text.render(backend)
 
 
-def address_of_wheel(app) -> str:
-    text = (Path(app.srcdir) / "pyproject.toml").read_text(encoding="utf-8")
-    project = tomllib.loads(text)["project"]
-    file = f"{project['name']}-{project['version']}-py3-none-any.whl"
-    return f"{app.config.html_baseurl.rstrip('/')}/_static/{file}"
-
-
 def build_wheel(app):
     if not app.config.html_baseurl:
         return
@@ -146,8 +139,11 @@ def build_wheel(app):
 
 
 def first_cell(app) -> NotebookNode:
-    if app.config.html_baseurl:
-        return new_code_cell(INSTALL.format(source=address_of_wheel(app)))
+    if site := app.config.html_baseurl:
+        text = Path(app.srcdir, "pyproject.toml").read_text(encoding="utf-8")
+        project = tomllib.loads(text)["project"]
+        wheel = f"{project['name']}-{project['version']}-py3-none-any.whl"
+        return new_code_cell(INSTALL.format(source=f"{site.rstrip('/')}/_static/{wheel}"))
     if repository := app.config.html_theme_options.get("repository_url"):
         return new_code_cell(INSTALL.format(source=f"git+{repository}"))
     return new_markdown_cell(FROM_CHECKOUT)
@@ -175,7 +171,7 @@ def write_notebook(app, doctree, page):
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):
-    """Have the theme list it beside the page's text, as it does where a launch service is set."""
+    """Have the theme list the notebook beside the page's text, as it does with a launch service."""
     if "kernelspec" in app.env.metadata.get(pagename, {}):
         context["ipynb_source"] = f"{pagename}.ipynb"
 

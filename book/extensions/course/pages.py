@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -32,14 +33,19 @@ def source_folder() -> Path:
     return Path(find_spec(PACKAGES[0]).origin).parents[1]
 
 
+def names_in(file: str) -> dict[str, Any]:
+    """Return what one file of the packages defines, without importing its package, and so torch."""
+    return runpy.run_path(str(source_folder() / file))
+
+
 def lesson_of(page: str) -> str:
-    """Return "L04" for "book/L04_Multi_Head_Attention"; nothing for a page that is no lesson."""
+    """Return "L04" for "book/L04_Multi_Head_Attention"; "" for a page that is no lesson."""
     lesson = LESSON.match(page.split("/")[-1])
     return lesson[0] if lesson else ""
 
 
 def lesson_checked_on(text: str) -> str:
-    """Return "l04" for a page's text that calls the checks of that lesson; nothing for others."""
+    """Return "l04" for a page's text that calls the checks of that lesson; "" for others."""
     imported = CHECKS.search(text)
     return imported[1] if imported else ""
 
@@ -69,9 +75,9 @@ def writes(text: str) -> Callable:
 
 
 def add_written(app, name: str, lines: Callable):
-    """Offer a directive that stands for the Markdown which `lines(env)` gives.
+    """Offer a directive that stands for the Markdown which `lines(env)` yields.
 
-    What a page's source has as its content is for those who read the source.
+    Its content in a page's source is for those who read the source.
     """
 
     class Written(SphinxDirective):
@@ -88,7 +94,7 @@ def add_written(app, name: str, lines: Callable):
 
 @contextmanager
 def changing_state(env, page: str) -> Iterator[State]:
-    """Hand out the saved state of a page's widgets, and save what becomes of it."""
+    """Yield the saved state of a page's widgets, and save the changes made to it."""
     _, script = NbMetadataCollector.get_js_files(env, page).get("ipywidgets_state", (0, {}))
     saved = json.loads(script.get("body", '{"state": {}}'))
     yield saved["state"]
@@ -112,12 +118,12 @@ def note(app, name: str, value):
 
 
 def noted(env, name: str) -> dict[str, Any]:
-    """Return what is noted about each page under a name, of pages where that is something."""
+    """Return what is noted under a name about each page that has such a note."""
     return {page: data[name] for page, data in env.metadata.items() if data.get(name)}
 
 
 def write_again_with(app, name: str, value: Callable = noted):
-    """Have all pages written again when `value(env, name)` isn't that of the last build."""
+    """Have all pages written again when `value(env, name)` differs from the last build's."""
 
     def changed_pages(app, env):
         values = vars(env).setdefault("values_on_pages", {})
@@ -141,7 +147,7 @@ def load_where(app, marks: tuple[str, ...], script: str, **options):
 
 
 def when_written(app, *functions: Callable):
-    """Have each `function(app)` called when all pages of a site are written."""
+    """Call each `function(app)` when all pages of a site are written."""
 
     def run(app, exception):
         if exception is None and app.builder.format == "html":

@@ -1,15 +1,15 @@
-"""What a reader predicts: answers wait under covers, and browsers keep what was done.
+"""What a reader predicts: covers hide answers, and browsers keep what was done.
 
-What gives a prediction's answer away is covered in its place, until its reader has committed. A
-page marks it: a cell by the tag `answer`, a paragraph, list or table by `{.answer}` on the line
-above it, a formula by `:::{container} answer` around it. It belongs to the last Predict box before
-it. Of a cell only what it prints or draws is covered; a figure's caption stays readable. All else
-stands open: headings, code, widgets, prose.
-Where no script runs nothing is covered. See prediction-covers.js.
+What gives a prediction's answer away is covered in its place until its reader has committed. A page
+marks it: a cell by the tag `answer`, a paragraph, list or table by `{.answer}` on the line above
+it, a formula by `:::{container} answer` around it. It belongs to the last Predict box before it. A
+cell's cover hides only what the cell prints or draws; a figure's caption stays readable. Headings,
+code, widgets and other prose stand open. Without script nothing is covered. See
+prediction-covers.js.
 
-Every widget that has a trait `kept` gets a mark made of what it asks, so that an edited question is
-never answered by what a browser kept of the old one. All pages know the marks of all: the sidebar
-says of each how much of it is done. See progress.js.
+Every widget that has a trait `kept` gets a mark made of what it asks, so that an answer that a
+browser kept is never shown for an edited question. Each page knows the marks of all pages: the
+sidebar says how much of each page is done. See progress.js.
 """
 
 import json
@@ -31,7 +31,7 @@ WORDS = {"predict": "predictions", "answer": "exercises on the page"}  # for the
 
 
 def answers(doctree: nodes.document, state: dict) -> list[tuple[nodes.Element, str | None]]:
-    """Return what a page marks, each with the model of the box that it answers."""
+    """Return what a page marks as answers, each with the model of the Predict box it belongs to."""
     found, model = [], None
     for node in doctree.findall(nodes.Element):
         if pages.is_cell(node):
@@ -44,7 +44,7 @@ def answers(doctree: nodes.document, state: dict) -> list[tuple[nodes.Element, s
 
 
 def covered(answer: nodes.Element) -> list[list[nodes.Element]]:
-    """Return what a cover takes of a text or a cell: rows of nodes that stand side by side."""
+    """Return what a text or a cell has to cover: rows of nodes that stand side by side."""
     if not pages.is_cell(answer):
         return [[answer]]
     if any(pages.shown_widgets(answer)):
@@ -90,7 +90,7 @@ def mark_page(app, doctree):
 
 
 def write_marks(env, name: str) -> str:
-    """Write the marks of all pages into a file, which pages name anew when it changes."""
+    """Write the marks of all pages into a file; where it changes, pages name it anew."""
     marks = json.dumps(dict(sorted(pages.noted(env, name).items())))
     text = f"globalThis.courseAsked = {marks};\n"
     folder = Path(env.app.outdir) / "_static"

@@ -1,10 +1,10 @@
-"""The site around the text: heads and buttons of pages, icons, and what others are told.
+"""The site around the text: heads, buttons and icons, and what programs are told about a page.
 
-Others are search engines, chats, servers and screen readers. Links to the site, its list of pages
-and its page for lost readers need the site's address, html: baseurl: in _config.yml. Buttons that
-lead to a page's source, or open its notebook where it runs without an installation, need the
-repository's, repository: url:. The notebooks stand on a branch of their own, which
-.github/workflows/course.yml fills. Without an address there are none, so none leads nowhere.
+Search engines, chats, servers and screen readers are such programs. Previews of links, the list of
+pages and the page for lost readers need the site's address, html: baseurl: in _config.yml. Buttons
+that lead to a page's source, or open its notebook where it runs without an installation, need the
+repository's address, repository: url:. The notebooks stand on a branch of their own, which
+.github/workflows/course.yml fills. Without an address a page has no such button.
 """
 
 import re
@@ -40,7 +40,7 @@ SHEET = Path("styles", "pydata-sphinx-theme.css")
 FONTS = Path("vendor", "fontawesome", "webfonts")
 CLASS = re.compile(r"\bfa-[\w-]+")
 RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # of all its names
-OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # of the same fonts
+OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # the same fonts again
 CHARACTER = re.compile(r"\\([0-9a-fA-F]{1,6})|([\ue000-\uf8ff])")
 
 REPLACEMENTS = {
@@ -67,18 +67,14 @@ def prose_of(page: nodes.document) -> str:
     return " ".join(map("".join, shown))
 
 
-def write_head(app, pagename, templatename, context, doctree):
-    """Leave one width, and add a description, which libraries that run later find."""
+def describe_page(app, pagename, templatename, context, doctree):
+    """Leave one width, and add a description, where libraries that run later find it."""
     tags = WIDTH.sub("", context.get("metatags", ""))
     if words := escape(shorten(prose_of(doctree), MOST, placeholder=" …")) if doctree else "":
         tags += DESCRIPTION.format(words=words)
         context["meta"] = {**(context.get("meta") or {}), "og:description": words}
     context["metatags"] = tags
-
-
-def name_start_page(app, pagename, templatename, context, doctree):
-    """Call the start page so in the list of pages: its title says what one does there."""
-    context["root_title"] = "Start"
+    context["root_title"] = "Start"  # in the list of pages; its title says what one does there
 
 
 def link_repository(app, config):
@@ -149,7 +145,6 @@ def mend(app):
 def setup(app):
     app.connect("config-inited", link_repository)
     app.connect("config-inited", load_libraries)
-    app.connect("html-page-context", write_head)
-    app.connect("html-page-context", name_start_page, priority=600)  # after the theme
+    app.connect("html-page-context", describe_page)  # after the theme, which is set up before
     app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
     when_written(app, cut_icons, mend)

@@ -1,13 +1,12 @@
 """The pages of reference: how to cite the course, packages and their licenses, weights, the API.
 
 * `{cite-this}` is the course's license, if _config.yml names one (`course_license`), and its entry
-  for a bibliography, of the title, the author, the year and the address there.
-* `{license-of}`sphinx`` is the license of one package, as the metadata that is installed with it
-  tell it; `{packages}` a table of all that requirements.txt names, with what each is for.
-* `{kept-weights}` is a table of the trained weights and sweeps that the course keeps. Their cards
-  are read, not the package, which would load torch.
-* `{lesson-exercises}` shows the exercises of every lesson that has some, each lesson under a
-  heading. Widgets are shown as they are made: traitlets would have them say `*args, **kwargs`.
+  for a bibliography, with title, author, year and address from _config.yml.
+* `{license-of}`sphinx`` is the license of a package, read from its installed metadata;
+  `{packages}` is a table of all packages in requirements.txt, with what each is for.
+* `{kept-weights}` is a table of the trained weights and sweeps that the course keeps, read from
+  their cards: the package would load torch.
+* `{lesson-exercises}` shows the exercises of every lesson that has some, under its heading.
 """
 
 import json
@@ -18,19 +17,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxRole
-from sphinx.util.inspect import signature, stringify_signature
-from traitlets import HasTraits
+from sphinx.ext import autodoc
 
 from course.pages import add_written, source_folder
 
-# A name, what it is for; more.
+# A name, and what it is for, up to a semicolon.
 REQUIRED = re.compile(r"^([A-Za-z][\w.-]*)[^#\n]*#\s*([^;\n]+)", re.M)
-UNTOLD = "not told"
 
 
 def license_of(package: str) -> str:
-    """Return what an installed package says of its license, in the newest form that it has."""
+    """Return the license that an installed package names, in the newest form that it has."""
     found = distribution(package)
     told = found.metadata
     classifiers = told.get_all("Classifier") or ()
@@ -38,7 +34,7 @@ def license_of(package: str) -> str:
     files = (file for file in found.files or () if file.name.upper().startswith("LICENSE"))
     texts = [told.get("License") or "", *(file.read_text(encoding="utf-8") for file in files)]
     lines = (text.strip().split("\n")[0] for text in texts if text.strip())
-    return told.get("License-Expression") or ", ".join(classes) or next(lines, UNTOLD)
+    return told.get("License-Expression") or ", ".join(classes) or next(lines, "not told")
 
 
 def cite_this(env) -> Iterator[str]:
@@ -52,11 +48,8 @@ def cite_this(env) -> Iterator[str]:
     yield from ("```bibtex", "@misc{multi-head-attention-course,", *fields, "}", "```")
 
 
-class LicenseOf(SphinxRole):
-    """The license of one package."""
-
-    def run(self):
-        return [nodes.Text(license_of(self.text))], []
+def license_role(name, rawtext, text, *_):
+    return [nodes.Text(license_of(text))], []
 
 
 def packages(env) -> Iterator[str]:
@@ -86,20 +79,12 @@ def lesson_exercises(env) -> Iterator[str]:
         yield from ("```", "")
 
 
-def show_arguments(app, what, name, documented, options, arguments, result):
-    """Return the signature of a class with traits as its `__init__` has it."""
-    if what != "class" or not issubclass(documented, HasTraits):
-        return None
-    taken = signature(documented.__init__, bound_method=True)
-    shown = stringify_signature(taken, unqualified_typehints=True, show_return_annotation=False)
-    return shown, None
-
-
 def setup(app):
     app.add_config_value("course_license", "", "env")
     add_written(app, "cite-this", cite_this)
-    app.add_role("license-of", LicenseOf())
+    app.add_role("license-of", license_role)
     add_written(app, "packages", packages)
     add_written(app, "kept-weights", kept_weights)
     add_written(app, "lesson-exercises", lesson_exercises)
-    app.connect("autodoc-process-signature", show_arguments)
+    # Show widgets' own arguments: those of traitlets' `__new__` are only (*args, **kwargs).
+    autodoc._CLASS_NEW_BLACKLIST.append("traitlets.traitlets.HasDescriptors.__new__")

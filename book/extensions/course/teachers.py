@@ -1,27 +1,26 @@
 """Pages that are made of all lessons: what is often said, questions for a class, usual mistakes.
 
-`{myths}`: what is often said, what is true, which cell shows it. A page tells of a myth in one of
-two ways:
+`{myths}`: what is often said, what is true, which cell shows it. A page has a myth in one of two
+places:
 
 * a row of a table whose first column is headed "what is said". "Cell 2" in the row is the code cell
   below that has `# cell 2` in its code;
-* where it is refuted in passing, the header of that cell says so: `myths:`, a list, each with
-  `said:` and `truth:` in Markdown.
+* the header of the cell that refutes it in passing: `myths:`, a list, each with `said:` and
+  `truth:` in Markdown.
 
-What is true may tell what the page measured, by `{eval}`. Each has links to what settles it: its
+What is true can contain a measured number, by `{eval}`. Each myth links to what settles it: its
 cell, the figures and sections that it names, or else its table.
 
 `{class-questions}`: all predictions of the lessons, taken from the boxes that they show, each with
 its choices, the answer in a fold, and a link to the section where it stands.
 
-`{usual-mistakes}`: what goes wrong with which exercise, as its check knows it. Of each hint the
-first sentence is shown: it says what happened; the rest helps on.
+`{usual-mistakes}`: what goes wrong in each exercise, as its check knows it. Only the first sentence
+of a hint is shown: it says what happened; the rest helps to go on.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from string import ascii_uppercase
 from typing import NamedTuple
 
 from docutils import nodes
@@ -31,7 +30,7 @@ from sphinx.util import logging
 
 from course import pages
 from course.counts import prefix_of
-from course.widgets import inline, paragraphs
+from course.widgets import ASKED, inline, written_question
 
 LOGGER = logging.getLogger(__name__)
 
@@ -41,10 +40,9 @@ BAR = re.compile(r"(?<!\\)\|")
 CELL = re.compile(r"\bcell (\d+)\b")
 LABEL = re.compile(r"# cell (\d+)\b")
 GLUED = re.compile(r"\{eval\}`(\w+)`")
-OWN_PAGE = re.compile(r"\]\((?=#(?!exhibit-))")  # a heading; an exhibit's label holds anywhere
+OWN_PAGE = re.compile(r"\]\((?=#(?!exhibit-))")  # a heading; all pages know an exhibit's label
 LEADS_SOMEWHERE = re.compile(r"\{(?:num)?ref\}`|\]\((?!https?:)")
 MYTH = {"said", "truth"}
-ASKED = ("question", "choices", "answers", "explanation")
 EXERCISE = re.compile(
     r"^`+\{exercise-start\} (.+)\n:label: (\S+)\n((?:.*\n)*?)`+\{exercise-end\}", re.M
 )
@@ -57,7 +55,7 @@ QUESTIONS = "<!-- all questions -->"  # keeps their place until all lessons are 
 
 
 class Myth(NamedTuple):
-    """A sentence, and what is true, both as Markdown that can stand on any page."""
+    """What is said and what is true, both as Markdown that can stand on any page."""
 
     said: str
     truth: str
@@ -86,7 +84,7 @@ class CellAnchors(SphinxTransform):
 
 
 def rows_of(text: str) -> Iterator[list[str]]:
-    """Give the cells of each row of a text's tables of myths."""
+    """Yield the cells of each row of a text's tables of myths."""
     inside = False
     for line in text.splitlines():
         cells = [cell.strip() for cell in BAR.split(line)[1:-1]]
@@ -109,7 +107,7 @@ def myth_of_row(cells: list[str], page: str) -> Myth:
 
 
 def myths_of_header(cell: NotebookNode, name: str) -> Iterator[Myth]:
-    """Give the myths of a cell's header, or raise ValueError; `name` is the cell's own."""
+    """Yield the myths of a cell's header, or raise ValueError; `name` is the cell's own."""
     figure = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
     link = f"{{numref}}`{figure}`" if figure else f"{{ref}}`the cell <{name}>`"
     told = cell.metadata.myths
@@ -132,7 +130,7 @@ def title_of(text: str) -> str:
 
 
 def all_myths(env) -> Iterator[str]:
-    """Give all pages' myths, each page's below a heading."""
+    """Yield the myths of all pages, each page's below a heading."""
     for page in sorted(env.found_docs):
         notebook = pages.read_notebook(Path(env.doc2path(page)))
         try:
@@ -148,7 +146,7 @@ def all_myths(env) -> Iterator[str]:
 
 
 def note_questions(app, doctree):
-    """Note what a lesson asks, or another page with exercises, with the section where it asks."""
+    """Note the questions of a lesson, or of another page with exercises, each with its section."""
     page = app.env.docname
     text = Path(app.env.doc2path(page)).read_text(encoding="utf-8")
     if not (pages.lesson_of(page) or pages.lesson_checked_on(text)):
@@ -166,23 +164,15 @@ def note_questions(app, doctree):
     pages.note(app, "questions", found)
 
 
-def question(asked: dict, address: str) -> str:
-    choices = "".join(f"<li>{inline(choice)}</li>" for choice in asked["choices"])
-    letters = ", ".join(ascii_uppercase[i] for i in asked["answers"])
-    answer = paragraphs(f"{letters}. {asked['explanation']}")
-    place = f'<a href="{address}#{asked["id"]}">{inline(asked["title"])}</a>'
-    return (
-        f'<li>{paragraphs(asked["question"])}<ol type="A">{choices}</ol>'
-        f"<details><summary>Answer</summary>{answer}</details><p>In the lesson: {place}</p></li>"
-    )
-
-
 def show_questions(app, doctree, page):
     for place in [raw for raw in doctree.findall(nodes.raw) if raw.astext().strip() == QUESTIONS]:
         folds = []
         for lesson, asked in sorted(pages.noted(app.env, "questions").items()):
             address = app.builder.get_relative_uri(page, lesson)
-            items = "".join(question(one, address) for one in asked)
+            items = ""
+            for one in asked:
+                link = f'<a href="{address}#{one["id"]}">{inline(one["title"])}</a>'
+                items += f"<li>{written_question(one)}<p>In the lesson: {link}</p></li>"
             title = inline(app.env.titles[lesson].astext())
             number = f"{len(asked)} question{'s' * (len(asked) != 1)}"
             begin = FOLD.format(title=f"{title} ({number})")
@@ -190,12 +180,8 @@ def show_questions(app, doctree, page):
         place.replace_self(pages.html("".join(folds)))
 
 
-def first_sentence(hint: str) -> str:
-    return SENTENCE.match(hint)[0]
-
-
 def usual_mistakes(env) -> Iterator[str]:
-    """Give a fold for each lesson, and in it one for each exercise."""
+    """Yield a fold for each lesson, and in it one for each exercise."""
     from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
 
     modules = lessons()
@@ -207,7 +193,7 @@ def usual_mistakes(env) -> Iterator[str]:
         yield from (FOLD.format(title=inline(title_of(text))), "")
         for title, label, body in EXERCISE.findall(text):
             check = getattr(module, CHECK.search(body)[1])
-            sentences = dict.fromkeys(first_sentence(mistake.hint) for mistake in check.mistakes)
+            sentences = dict.fromkeys(SENTENCE.match(mistake.hint)[0] for mistake in check.mistakes)
             items = "\n".join(f"<li><p>{inline(one)}</p></li>" for one in sentences)
             yield from (FOLD.format(title=inline(title)), "", f"{{ref}}`{label}`:", "")
             yield from (*HINTS.format(items=items).splitlines(), "</details>", "")

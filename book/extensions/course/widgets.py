@@ -1,16 +1,16 @@
 """The interactive figures of a page: their code, their ids, and what a reader can move in them.
 
-A page's outputs come from the cache, and with them the state of its widgets, in which each carries
-the code that it had when its cell ran. That copy is taken away. The site holds the code as it is
-now, once for all pages, in classic scripts: browsers refuse modules in a page that is opened from a
-folder. So restyling a widget executes no cell. Ids, which Jupyter draws by chance, are counted.
+A page's outputs come from the cache, and with them the state of its widgets, which holds each
+widget's code as it was when the cell ran. The build removes that copy. The site holds the code as
+it is now, once for all pages, in classic scripts: browsers refuse modules in a page that is opened
+from a folder. So a new style of a widget executes no cell. Jupyter's random ids become numbers.
 
 A reader can move the traits of a widget's class that aren't read-only; widget-states.js links to
-them. Questions and exercises have none here: progress.js keeps what a reader answers.
+them. Questions and exercises have no such links: progress.js keeps what a reader answers.
 
-Where no widget is drawn, words say what it would show, from its saved state: a question with its
-answer folded; of an exercise that is answered on the page, what there is to fill in, to choose from
-or to put in order.
+Where no widget is drawn, words from its saved state stand in for it: a question with its answer
+folded; for an exercise that is answered on the page, what there is to fill in, to choose from or to
+put in order.
 """
 
 import hashlib
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import islice
 from pathlib import Path
+from string import ascii_uppercase
 
 from docutils import nodes
 
@@ -32,13 +33,17 @@ OURS = "attncourse.widgets."
 ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 PARTS = re.compile(r"IPY_MODEL_([0-9a-f]{32})")  # other models, such as the widget's layout
 NOT_ASKED = {"layout", "tabbable", "tooltip"}  # what every widget has, some of it by chance
-# What a reader is told of an answer. Of numbers that are known the right ones are asked for.
+# What a reader sees only after answering. `table` says which answer has which of the `verdicts`;
+# `groups` are the shapes of the `known` numbers, whose first row is the right one.
 TOLD = frozenset({"explanation", "verdicts", "table", "known", "groups"})
-INLINE = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as in the widgets' shared/text.js
+ASKED = ("question", "choices", "answers", "explanation")  # of a prediction
+
+# Of a text, in which `code` and *emphasis* are the only markup, this makes HTML.
+inline = pages.names_in("attndoctor/support/check_result.py")["marked_up"]
 
 
 def counted(state: dict, shown: Iterable[str]) -> dict[str, str]:
-    """Return the new id of each widget in a saved state; those that nothing shows come last."""
+    """Return the new id of each widget in a saved state; widgets that nothing shows come last."""
     names: dict[str, str] = {}
 
     def count(name: str):
@@ -57,7 +62,7 @@ def renamed(text: str, names: dict[str, str]) -> str:
 
 
 def ours(state: dict) -> Iterator[tuple[dict, list[str]]]:
-    """Give the values of the course's widgets in a saved state, each with its kind's name."""
+    """Yield the values of the course's widgets in a saved state, each with its kind's name."""
     for values in (entry["state"] for entry in state.values()):
         if (kind := values.get("_anywidget_id", "")).startswith(OURS):
             yield values, kind.removeprefix(OURS).split(".")  # ["flow", "widget", "Flow"]
@@ -111,8 +116,8 @@ def write_code(env, name: str) -> dict[str, str]:
 def mark_of(entry: dict, *, told: frozenset = TOLD) -> str:
     """Return a mark of what a widget asks or shows at first: older answers and links lack it.
 
-    What a reader is told once they answered may be said better: their answer stays. Marks of
-    answers were once of this, too: told=frozenset().
+    What a reader is told after answering isn't part of it, but for the right numbers: it can be
+    said better, and their answer stays. Earlier marks had all of it in them: told=frozenset().
     """
     state = entry["state"]
     told = told if "kept" in state else frozenset()
@@ -123,7 +128,7 @@ def mark_of(entry: dict, *, told: frozenset = TOLD) -> str:
         name = ".".join(map(str, buffer["path"]))
         if name not in told:
             asked[name] = buffer["data"]
-        if name == "known":  # float64, whose last digits are the machine's; the right ones first
+        if name == "known":  # float64, whose last digits depend on the machine
             numbers = struct.iter_unpack("<d", b64decode(buffer["data"]))
             right = sum(fields for _, fields in state["groups"][:1]) if told else None
             asked[name] = [f"{number:.6g}" for (number,) in islice(numbers, right)]
@@ -131,7 +136,7 @@ def mark_of(entry: dict, *, told: frozenset = TOLD) -> str:
 
 
 def earlier_state(state: dict) -> dict | None:
-    """Return a Flow's or a HeadExplorer's state without what is said of training: links of old."""
+    """Return a Flow's or a HeadExplorer's state as older links know it, with less on training."""
     if state["_module"] == "flow":
         return {name: value for name, value in state.items() if name != "trained"}
     if state["_module"] != "head_explorer":
@@ -152,7 +157,7 @@ def moved_traits(module: str) -> list[str]:
 
 
 def prepare_state(app, doctree):
-    """Give a page's widgets their ids, names of code, marks, and names of traits that move."""
+    """Give a page's widgets ids, names of their code, marks, and names of traits that move."""
     shown = pages.shown_widgets(doctree)
     with pages.changing_state(app.env, app.env.docname) as state:
         names = counted(state, [model for _, model in shown])
@@ -173,7 +178,7 @@ def prepare_state(app, doctree):
 
 
 def load_files(app, pagename, templatename, context, doctree):
-    """Let a page with widgets load what they need, before the state that is drawn with it."""
+    """Let a page with widgets load what they need, before the state from which they are drawn."""
     names = pages.noted(app.env, "widgets").get(pagename)
     for name in static_files({*names}) if names else ():
         add = app.add_css_file if name.endswith(".css") else app.add_js_file
@@ -192,30 +197,19 @@ def add_fallbacks(app, doctree, page):
         view.parent.insert(view.parent.index(view) + 1, words)
 
 
-def inline(text: str) -> str:
-    """Return text as HTML in which `code` and *emphasis* are the only markup."""
-
-    def mark(match: re.Match) -> str:
-        tag, inside = ("code", match[1]) if match[1] else ("em", match[2])
-        return f"<{tag}>{inside}</{tag}>"
-
-    return INLINE.sub(mark, escape(text, quote=False))
-
-
 def paragraphs(text: str) -> str:
     """Return a <p> for each part of a text between empty lines."""
     return "".join(f"<p>{inline(part)}</p>" for part in re.split(r"\n\s*\n", text.strip()))
 
 
-def written_question(state: dict) -> str:
+def written_question(asked: dict) -> str:
     """Return a question with its choices, and the answer in a fold."""
-    choices = "".join(f"<li>{inline(choice)}</li>" for choice in state["choices"])
-    right = "".join(f"<li>{inline(state['choices'][i])}</li>" for i in state["answers"])
-    answer = f"<p>Right:</p><ul>{right}</ul>{paragraphs(state['explanation'])}"
+    choices = "".join(f"<li>{inline(choice)}</li>" for choice in asked["choices"])
+    letters = ", ".join(ascii_uppercase[i] for i in asked["answers"])
+    answer = paragraphs(f"{letters}. {asked['explanation']}")
     return (
-        '<div class="admonition predict"><p class="admonition-title">Predict</p>'
-        f"{paragraphs(state['question'])}<ul>{choices}</ul>"
-        f"<details><summary>The answer</summary>{answer}</details></div>"
+        f'{paragraphs(asked["question"])}<ol type="A">{choices}</ol>'
+        f"<details><summary>The answer</summary>{answer}</details>"
     )
 
 
@@ -234,8 +228,9 @@ def written_exercise(state: dict) -> str:
 
 
 def fallback(state: dict) -> str:
-    if {"question", "choices", "answers", "explanation"} <= state.keys():
-        inside = written_question(state)
+    if {*ASKED} <= state.keys():
+        title = '<p class="admonition-title">Predict</p>'
+        inside = f'<div class="admonition predict">{title}{written_question(state)}</div>'
     elif {"kind", "titles", "labels", "summary"} <= state.keys():
         inside = f'<div class="course-without-script">{written_exercise(state)}</div>'
     else:
@@ -246,7 +241,7 @@ def fallback(state: dict) -> str:
 
 
 def in_plain_words(state: dict) -> str:
-    """Return a line or a few that stand in a notebook where no widget is drawn."""
+    """Return the lines that stand in a notebook where no widget is drawn."""
     if "kind" in state:
         return "Run this cell for fields to answer in."
     if "question" not in state:

@@ -25,7 +25,7 @@ class CheckResult:
         kind = "passed" if self.passed else "open"
         return (
             f'<p class="verdict verdict-{kind}"><strong>{self.heading}</strong> '
-            f"{_marked_up(self.message)}</p>"
+            f"{marked_up(self.message)}</p>"
         )
 
     @property
@@ -34,7 +34,7 @@ class CheckResult:
         return "Correct." if self.passed else "Not yet."
 
 
-def _marked_up(text: str) -> str:
+def marked_up(text: str) -> str:
     """Return text as HTML, in which `code` and *emphasis* are elements."""
     return MARKUP.sub(
         lambda found: f"<code>{found[1]}</code>" if found[1] else f"<em>{found[2]}</em>",

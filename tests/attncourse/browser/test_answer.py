@@ -8,13 +8,12 @@ import re
 
 import pytest
 import torch
-from course.widgets import INLINE
 from playwright.sync_api import expect
 from tools.widget_pages import press, said, target_sizes
 
 from attncourse.lessons import lessons
 from attncourse.widgets import Answer
-from attndoctor.support.check_result import CheckResult
+from attndoctor.support.check_result import MARKUP, CheckResult
 
 ON_PAGES = {
     f"{lesson}.{name}": getattr(module, name)
@@ -182,7 +181,7 @@ def read(text: str) -> float:
 
 
 def as_shown(verdict: CheckResult) -> str:
-    return INLINE.sub(lambda match: match[1] or match[2], repr(verdict))
+    return MARKUP.sub(lambda match: match[1] or match[2], repr(verdict))
 
 
 @pytest.mark.parametrize(
