@@ -8,5 +8,6 @@ interventions       muting, averaging and forbidding of what a trained model's h
 data, tokens        trained weights and sweeps that are kept; tokenizers
 atlas, parallel     every head of a reader's own model; heads over processes
 model_bars          panels of bars per model, which two lessons draw
+head_shards         the picture of a layer's heads on several devices
 glue                measured numbers for a page's prose
 """

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from matplotlib.figure import Figure
 
+from attncourse.head_shards import plot_head_shards
 from attncourse.lessons import lessons
 from attnlib import plotting
 
@@ -19,4 +20,4 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     for room in (plotting, *ILLUSTRATIONS)
     for name in room.__all__
     if name.startswith("plot_")
-}
+} | {"plot_head_shards": plot_head_shards}

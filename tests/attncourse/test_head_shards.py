@@ -6,7 +6,7 @@ import pytest
 from matplotlib.patches import Rectangle
 from tools.refusing import refusals
 
-from attncourse.lessons.l10.figures import plot_head_shards
+from attncourse.head_shards import plot_head_shards
 
 
 def colors_of_devices(figure, num_heads, devices):
