@@ -7,7 +7,7 @@ import { createNote } from "../shared/parts.js";
 import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture, favorites } from "../shared/weights_picture.js";
 
-const MOST_NAMED = 16; // heads; the lines of more are too thin for a name each
+const MOST_MARKED = 64; // words; the dots of more would touch
 // Letters side by side, each word having as much room as the longest: the lines of weights may stand
 // beside the maps, and the sentence above them.
 const MOST_FLAT = { sentence: 92, lines: 64 };
@@ -51,7 +51,8 @@ export function createTokenRow(tokens, { choose }) {
   );
   const heading = createNote("Its row in all heads:");
   const reachable = { tabindex: "0", role: "group", "aria-label": "A row in all heads" };
-  const node = element("div", { class: "attn-token" }, heading, scrolled(lines, reachable));
+  const scroller = scrolled(lines, reachable);
+  const node = element("div", { class: "attn-token" }, heading, scroller);
 
   /** Name the first `count` heads. */
   function label(count) {
@@ -63,12 +64,25 @@ export function createTokenRow(tokens, { choose }) {
     showChildren(names, labels.slice(0, count));
   }
 
+  /** Mark the enlarged head's line, and scroll to it. */
+  function mark(enlarged) {
+    labels.forEach((name, head) => name.classList.toggle("attn-at", head === enlarged));
+    const { top, height } = labels[enlarged].getBoundingClientRect();
+    const seen = {
+      top: columns.getBoundingClientRect().bottom,
+      bottom: scroller.getBoundingClientRect().bottom,
+    };
+    const middle = (seen.top + seen.bottom) / 2;
+    if (top < seen.top || top + height > seen.bottom) scroller.scrollTop += top - middle;
+  }
+
   /** Draw where the chosen word looks, in all of a few heads, or in the enlarged one. */
   function drawArcs(token, { maps, head: enlarged }) {
     const heads = maps.length <= MOST_ARCS ? [...maps.keys()] : [enlarged];
     const rowOf = (head) => maps[head].subarray(token * T, (token + 1) * T);
     const rows = heads.map((head) => ({ head, name: head + 1, row: rowOf(head) }));
     arcs.drawRows(tokens, token, rows);
+    mark(enlarged);
   }
 
   function draw(token, now, { causal, top }) {
@@ -79,12 +93,11 @@ export function createTokenRow(tokens, { choose }) {
       rows.set(weights.subarray(token * T, (token + 1) * T), head * T);
     });
     const options = { rows: count, mayLook: () => (causal ? token + 1 : T), top };
-    const isNamed = count <= MOST_NAMED;
     lines.style.setProperty("--heads", count);
-    picture.draw(rows, T, { ...options, isMarked: isNamed && T <= 4 * MOST_NAMED });
+    picture.draw(rows, T, { ...options, isMarked: T <= MOST_MARKED });
     toolbar.press(token);
+    label(count);
     drawArcs(token, now);
-    label(isNamed ? count : 0);
     return favorites(rows, T, options);
   }
   return { chooser, node, draw, drawArcs };
