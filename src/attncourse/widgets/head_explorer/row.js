@@ -8,9 +8,16 @@ import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture, favorites } from "../shared/weights_picture.js";
 
 const MOST_MARKED = 64; // words; the dots of more would touch
-// Letters side by side, each word having as much room as the longest: the lines of weights may stand
-// beside the maps, and the sentence above them.
+const LONG = 12; // letters; a longer word is cut, so that the others stay as they are
+// Letters side by side: words that need more stand upright. A button is as wide as its word; each
+// column of weights has as much room as the longest word that isn't cut.
 const MOST_FLAT = { sentence: 92, lines: 64 };
+
+function lettersOf(lengths) {
+  const inSentence = lengths.reduce((sum, length) => sum + Math.min(length, LONG) + 1, 0);
+  const inColumn = Math.max(...lengths.map((length) => (length > LONG ? LONG / 2 : length)));
+  return { sentence: inSentence, lines: lengths.length * inColumn };
+}
 
 function createChip(token, choose) {
   const text = element("span", { dir: "auto" }, token);
@@ -37,10 +44,10 @@ export function createTokenRow(tokens, { choose }) {
   columns.append(...tokens.map((token) => element("span", { dir: "auto" }, token)));
   const sentence = element("div", { class: "attn-sentence" }, arcs.node, toolbar.node);
   const lines = element("div", { class: "attn-lines" }, names, columns, picture.node);
-  const longest = Math.max(...tokens.map((token) => token.length));
+  const letters = lettersOf(tokens.map((token) => token.length));
   for (const [name, part] of Object.entries({ sentence, lines })) {
     part.style.setProperty("--tokens", T);
-    part.classList.toggle("attn-upright", T * longest > MOST_FLAT[name]);
+    part.classList.toggle("attn-upright", letters[name] > MOST_FLAT[name]);
   }
   const scrolled = (part, more) => element("div", { class: "attn-scroll", ...more }, part);
   const chooser = element(
