@@ -117,15 +117,17 @@ function render({ model, el }) {
   const pin = createButton("", () =>
     set("pinned", model.get("pinned") === -1 ? model.get("head") : -1),
   );
+  const pinHint = createNote("Choose another head to see both.");
   const legend = createWeightsLegend(
     ["attn-favorite", "a row's favorite"],
     ["attn-barred", "blank: may not look"],
   );
+  const pinning = element("div", { class: "attn-row" }, pin, pinHint);
   const top = legend.firstChild.lastChild; // the end of the scale
   const panels = createPanels(
     places.chooser,
     element("div", { class: "attn-overview" }, tiles.node),
-    element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
+    element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pinning),
     places.beside,
     places.row,
   );
@@ -211,15 +213,12 @@ function render({ model, el }) {
     write(pin, pinned < 0 ? `Pin head ${head + 1}` : `Unpin head ${pinned + 1}`);
     pin.setAttribute("aria-pressed", String(pinned >= 0));
     pin.style.visibility = numHeads === 1 ? "hidden" : "";
+    pinHint.hidden = pinned < 0 || isComparing;
     besideHeading.replaceChildren(
-      ...(pinned < 0 ? [] : nameOf(pinned)),
-      isComparing ? `${what(pinned)} is pinned` : " is pinned: choose another to see both",
+      ...(isComparing ? [...nameOf(pinned), `${what(pinned)} is pinned`] : []),
     );
-    places.beside.replaceChildren(
-      ...(pinned < 0 ? [] : [besideHeading]),
-      ...(isComparing ? [stage.beside.node] : []),
-    );
-    panels.classList.toggle("attn-pinned", pinned >= 0);
+    places.beside.replaceChildren(...(isComparing ? [besideHeading, stage.beside.node] : []));
+    panels.classList.toggle("attn-pinned", isComparing);
     panels.classList.toggle("attn-single", numHeads === 1);
     tiles.mark(head);
     stage.row.drawArcs(chosenToken(), now);
