@@ -27,7 +27,7 @@ from attncourse.widgets import HeadLab
 
 VERB, SUBJECT, OBJECT = 3, 2, 9  # of the big king gave a very strange sister their nephew .
 SHORT = "the girl saw the very strange princess ."
-LINK = "a[href$='/L04_Multi_Head_Attention.html#four-links']"
+LINK = "a[href$='/L04_Multi_Head_Attention.html#two-questions']"
 HEADER = 64  # pixels of a page's own bar, above what a telephone shows of it
 
 

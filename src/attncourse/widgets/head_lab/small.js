@@ -31,7 +31,7 @@ import { sayVerb } from "./words.js";
 const NEEDS = ["verb>subject", "verb>object"];
 const TRAITS = ["num_heads", "seed", "trained", "sentence"];
 const FOUND = 0.5; // a weight: a head that looks at a word more than at all others together
-const WHY = "book/L04_Multi_Head_Attention.html#four-links"; // on the site
+const WHY = "book/L04_Multi_Head_Attention.html#two-questions"; // on the site
 
 /** The last verb of a sentence and the two words that it must find, as places. */
 export function verbOf({ partners }) {
