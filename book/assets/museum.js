@@ -20,6 +20,33 @@
   /** The exhibit that a link or the address leads to. */
   const leadsTo = ({ hash }) => document.getElementById(hash.slice(1))?.closest(EXHIBIT);
 
+  function linkTo(href, text, className) {
+    const link = document.createElement("a");
+    link.className = className;
+    link.textContent = text;
+    if (href) link.href = href; // else it keeps the place of a neighbor that isn't there
+    return link;
+  }
+
+  /** Below the heading of an exhibit: back to its wall, and to its neighbors there. */
+  function createWays(section, card) {
+    const ways = document.createElement("nav");
+    ways.className = "course-ways";
+    ways.ariaLabel = "Exhibits of this wall";
+    ways.append(linkTo(`#${section.parentElement.id}`, "Back to the wall", "course-close"));
+    const item = card.closest("li");
+    for (const [text, to] of [
+      ["← Previous", item.previousElementSibling],
+      ["Next →", item.nextElementSibling],
+    ]) {
+      const neighbor = to?.querySelector("a");
+      const link = linkTo(neighbor?.hash, text, "course-neighbor");
+      link.title = neighbor?.querySelector("span").textContent ?? "";
+      ways.append(link);
+    }
+    section.querySelector("h3").after(ways);
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     for (const card of document.querySelectorAll(".course-wall a")) {
       const section = leadsTo(card);
@@ -31,11 +58,8 @@
         event.stopPropagation(); // it closes what it opened
         show(null);
       });
-      const back = document.createElement("a");
-      back.className = "course-back";
-      back.href = `#${section.parentElement.id}`;
-      back.textContent = "Back to the wall";
-      section.append(back);
+      section.append(linkTo(`#${section.parentElement.id}`, "Back to the wall", "course-back"));
+      createWays(section, card);
     }
     const first = leadsTo(location);
     show(first);

@@ -65,6 +65,28 @@ def test_back_leads_to_where_the_reader_was_and_forward_opens_the_exhibit_again(
         assert opened(page) == [] and problems == []
 
 
+def test_an_opened_exhibit_leads_from_its_head_to_its_neighbors_and_back(browser, address):
+    with open_page(browser, address) as (page, problems):
+        wall = page.locator(".course-wall").first
+        cards = wall.locator("a").evaluate_all("all => all.map(a => a.hash.slice(1))")
+        wall.locator("a").first.press("Enter")
+        ways = page.locator(".course-ways >> visible=true")
+        for anchor in cards[1:]:
+            ways.get_by_text("Next").press("Enter")
+            page.wait_for_function(f"location.hash === '#{anchor}'")
+            assert opened(page) == [anchor]
+        assert not ways.get_by_text("Next").is_visible()
+        ways.get_by_text("Previous").click()
+        page.wait_for_function(f"location.hash === '#{cards[-2]}'")
+        assert opened(page) == [cards[-2]]
+        page.go_back()
+        page.wait_for_function(f"location.hash === '#{cards[-1]}'")
+        assert opened(page) == [cards[-1]]
+        ways.get_by_text("Back").click()
+        page.wait_for_function(f"location.hash !== '#{cards[-1]}'")
+        assert opened(page) == [] and problems == []
+
+
 def test_a_card_shows_maps_alone_and_says_what_they_show(browser, address):
     with open_page(browser, address) as (page, _):
         cards = page.locator(".course-wall svg").evaluate_all(
