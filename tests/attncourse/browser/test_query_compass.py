@@ -41,6 +41,8 @@ DAMAGES = {
     "labels should be 3 strings": {"labels": ["a"]},
     "T should be": {"T": 0},
     "details should be": {"details": "no"},
+    "goals should be": {"goals": [3]},
+    "goal_weight should be": {"goals": [0], "goal_weight": 2},
 }
 
 
@@ -148,6 +150,31 @@ def drawn(page, name, attribute):
         "(all, attribute) => all.map((part) => part.getAttribute(attribute))", attribute
     )
     return torch.tensor([[float(n) for n in FREE.findall(text)] for text in texts])
+
+
+def test_a_goal_says_its_weight_and_stays_reached(show):
+    options = {"labels": ["a", "b", "c"], "goals": ["a", "c"], "query": (-1.0, 0.0)}
+    page = show(QueryCompass(KEYS, VALUES, **options, goal_weight=0.6))
+    before = page.locator(".attn-widget").bounding_box()["height"]
+    weights, _ = expected(QueryCompass(KEYS, VALUES), [-1.0, 0.0])
+    goals = page.locator(".attn-goal")
+    assert [float(text) for text in goals.locator(".attn-goal-weight").all_inner_texts()] == [
+        round(float(weights[place]), 2) for place in (0, 2)
+    ]
+    reached = page.locator(".attn-goal:has([aria-label='reached'])")
+    handle = page.locator(".attn-handle")
+    handle.focus()
+    assert reached.count() == 0
+    handle.press("Shift+ArrowRight")
+    handle.press("Shift+ArrowRight")  # the largest, but not enough
+    assert reached.count() == 0
+    handle.press("Shift+ArrowRight")
+    handle.press("Shift+ArrowRight")
+    assert reached.locator("bdi").all_inner_texts() == ["a"]
+    for _ in range(8):
+        handle.press("Shift+ArrowLeft")
+    assert reached.locator("bdi").all_inner_texts() == ["a"]
+    assert page.locator(".attn-widget").bounding_box()["height"] == before
 
 
 def test_without_details_there_are_two_planes_that_tell_no_answer(show):

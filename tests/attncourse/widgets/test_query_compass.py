@@ -41,6 +41,7 @@ test_bad_input_is_refused_by_name = refusals(
                 "labels": ["a b c"], "origin": [None], "temperature": ["1"],
                 "details": ["no", 1, None],
                 "query": [3, KEYS[0, 0], KEYS[0].to("meta")],
+                "goals": ["a"], "goal_weight": ["half"],
             },
         },
         ValueError: {
@@ -49,6 +50,7 @@ test_bad_input_is_refused_by_name = refusals(
                 "values": [VALUES[None], VALUES[:2]], "labels": [["a", "b"]],
                 "query": [[1.0], [1.0, 2.0, 3.0], [math.nan, 0.0], [0.0, -math.inf]],
                 "temperature": [0.0, -1.0, math.nan, math.inf],
+                "goals": [["a"]], "goal_weight": [-0.1, 1.0, math.nan],
             },
         },
     }

@@ -15,6 +15,7 @@ import {
 } from "../shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { createFold, createTable } from "../shared/tables.js";
+import { createGoals } from "./goals.js";
 import { convexHull, createDots, createPlane, HEIGHT, mix, SIZE, TOP } from "./plane.js";
 
 const LONGEST_QUERY = 1e4; // which the buttons make
@@ -36,7 +37,10 @@ export function readState(model) {
     const numbers = read.numbers(name, 2 * T);
     return Array.from({ length: T }, (_, i) => [numbers[2 * i], numbers[2 * i + 1]]);
   };
-  return { T, labels, details, keys: points("k"), values: points("v") };
+  // A page that was saved before there were goals has none.
+  const goals = model.get("goals") === undefined ? [] : read.indices("goals", T, "keys");
+  const goalWeight = goals.length ? read.read("goal_weight", (n) => n >= 0 && n < 1, "0 to 1") : 0;
+  return { T, labels, details, goals, goalWeight, keys: points("k"), values: points("v") };
 }
 
 /** Scores query . key / (temperature * sqrt(2)), their softmax, and the values mixed with it. */
@@ -242,11 +246,13 @@ function pointText(point) {
 }
 
 function render({ model, el }) {
-  const { T, labels, details, keys, values } = readState(model);
+  const { T, labels, details, goals, goalWeight, keys, values } = readState(model);
   const inDetail = (...nodes) => (details ? nodes : []);
   const set = setterOf(model);
   const names = (letter) => keys.map((_, j) => labels[j] ?? `${letter}${j}`);
   const live = createLive();
+  const news = []; // goals that were reached and aren't spoken yet
+  const goalChips = createGoals(goals, names("k"), goalWeight);
   const controls = createChoices({
     chooseTemperature: (temperature) => set("temperature", temperature),
     stretch: (factor) =>
@@ -291,6 +297,7 @@ function render({ model, el }) {
         element("span", { class: "attn-key" }, "values"),
       ),
     ),
+    goalChips.node,
     createNote("Area of a dot: its weight. Diamond: the output."),
     live,
     ...inDetail(limits, table.node),
@@ -306,7 +313,13 @@ function render({ model, el }) {
     table.draw(found, { label: "Scores and weights" });
     queryText.textContent = pairText(query);
     const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
-    live.textContent = `weights ${weights}; output ${pointText(found.output)}`;
+    news.push(...goalChips.draw(Array.from(found.weights)));
+    live.textContent = [
+      ...news.map((name) => `${name} is reached`),
+      `weights ${weights}`,
+      `output ${pointText(found.output)}`,
+    ].join("; ");
+    if (live.getAttribute("aria-live") !== "off") news.length = 0;
     const best = bestKeys(query, keys).map((j) => names("v")[j]);
     limits.textContent =
       best.length === T

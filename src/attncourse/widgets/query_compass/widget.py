@@ -47,6 +47,9 @@ class QueryCompass(CourseWidget):
         labels: T names, each for a key and its value.
         temperature: at the start.
         origin: where keys and values come from, shown to the reader: "hand-built".
+        goals: labels of keys that a reader is to give the largest weight, one after the other. Each
+            says its weight, and whether it was reached.
+        goal_weight: what such a weight has to exceed, from 0 to 1 (not included).
         details: False leaves the two planes alone, for a reader who meets them first: no formula,
             no temperature, no buttons, no table, and nothing that tells where the output goes.
     """
@@ -61,13 +64,15 @@ class QueryCompass(CourseWidget):
     labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     details = traitlets.Bool(read_only=True).tag(sync=True)
+    goals = traitlets.List(traitlets.Int(), read_only=True).tag(sync=True)
+    goal_weight = traitlets.Float(read_only=True).tag(sync=True)
     query = traitlets.List(traitlets.Float()).tag(sync=True)
     temperature = traitlets.Float(1.0).tag(sync=True)
 
     def __init__(
         self, keys: Tensor, values: Tensor, *, query: Sequence[float] | Tensor | None = None,
         labels: Sequence[str] | None = None, temperature: float = 1.0, origin: str = "as given",
-        details: bool = True,
+        details: bool = True, goals: Sequence[str] = (), goal_weight: float = 0.0,
     ) -> None:  # fmt: skip
         keys, values = _checked_points("keys", keys), _checked_points("values", values)
         T = len(keys)
@@ -80,6 +85,13 @@ class QueryCompass(CourseWidget):
             raise ValueError(f"labels must be one for each of the {T} keys, got {len(labels)}")
         require_text("origin", origin)
         require_flag("details", details)
+        goals = checked_texts("goals", goals) if goals else []
+        for goal in goals:
+            if labels.count(goal) != 1:
+                raise ValueError(f"each of goals must be the label of one key, got {goal!r}")
+        require_number("goal_weight", goal_weight)
+        if not 0 <= goal_weight < 1:
+            raise ValueError(f"goal_weight must be from 0 to 1, and less than 1, got {goal_weight}")
         query = keys[0] if query is None else query
         if isinstance(query, Tensor):
             require_drawable("query", query)
@@ -96,6 +108,7 @@ class QueryCompass(CourseWidget):
                 "best key takes everything; 0 itself would divide by zero"
             )
         texts = {"labels": labels, "origin": origin, "details": details}
+        texts |= {"goals": [labels.index(goal) for goal in goals], "goal_weight": goal_weight}
         start = {"query": query, "temperature": temperature}
         super().__init__(k=keys, v=values, T=T, **texts, **start)
 
