@@ -32,7 +32,7 @@
   function createWays(section, card) {
     const ways = document.createElement("nav");
     ways.className = "course-ways";
-    ways.ariaLabel = "Exhibits of this wall";
+    ways.ariaLabel = `From ${card.querySelector("span").textContent}`;
     ways.append(linkTo(`#${section.parentElement.id}`, "Back to the wall", "course-close"));
     const item = card.closest("li");
     for (const [text, to] of [
