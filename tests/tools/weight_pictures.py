@@ -28,6 +28,12 @@ def color_of(shares: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(np.stack(colors, -1))
 
 
+def shows(canvas, shares: torch.Tensor, within: float = 1, where=...) -> bool:
+    """Return whether a canvas has the colors of shares, which are whole numbers in a canvas."""
+    difference = painted(canvas)[..., :3] - color_of(shares)
+    return bool(difference[where].abs().max() <= within)
+
+
 def arcs(page) -> torch.Tensor:
     """Return the weights of all arcs on a page."""
     weights = page.locator(".attn-arc").evaluate_all(

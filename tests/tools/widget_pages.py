@@ -118,6 +118,19 @@ def said(page) -> str:
     return page.locator("output.attn-live").inner_text()
 
 
+def box(page, selector: str) -> dict[str, float]:
+    """Return where the first element of a selector stands: its edges, width and height."""
+    return page.locator(selector).first.evaluate("""node => {
+        const {left, right, top, bottom, width, height} = node.getBoundingClientRect();
+        return {left, right, top, bottom, width, height};
+    }""")
+
+
+def style(element, name: str) -> str:
+    """Return a computed style of an element, by its name in JavaScript."""
+    return element.evaluate("(node, name) => getComputedStyle(node)[name]", name)
+
+
 def press(page, *names: str):
     """Press the buttons of these names."""
     for name in names:
