@@ -41,7 +41,7 @@ def largest(text):
 
 
 PLACES = {"div.attn-widget > p.attn-note …"}
-KEY = (".attn-player button:nth-child(2)", "Space")
+KEY = (".attn-player button:nth-child(3)", "Space")
 
 
 WALK = """(model) => {
