@@ -177,7 +177,7 @@ def test_a_chosen_head_is_enlarged_and_its_scores_stand_beside_their_baselines(s
         ["entropy", f"{means[2]} ± .02", bases[2]],
     ]
     table, note = page.locator(".attn-scores"), page.locator(".attn-scores + .attn-note")
-    for baseline in ("token (40 rows), evenly", "offset (40 rows), always at offset -3"):
+    for baseline in ("token (40 rows), evenly", "offset (40 rows), always at offset −3"):
         assert baseline in note.inner_text()
     assert note.bounding_box()["y"] == table.bounding_box()["y"]  # beside it: less to scroll
     live = page.locator("[aria-live]").first.inner_text()

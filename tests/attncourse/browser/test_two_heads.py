@@ -253,7 +253,7 @@ def test_each_change_by_keys_mouse_and_buttons_is_taken_back(show):
     second.fill("1")
     second.fill("12")
     note("0.2", "12")
-    for x, y, value in ((40, 0, "1.2"), (-56, 0, "-0.2"), (5, 17, "-0.2")):  # the last goes down
+    for x, y, value in ((40, 0, "1.2"), (-56, 0, "−0.2"), (5, 17, "−0.2")):  # the last goes down
         drag(page, first, x, y)
         if y == 0:  # of the same number, one after the other: each is a change
             note(value, "12")
@@ -273,7 +273,7 @@ def test_each_change_by_keys_mouse_and_buttons_is_taken_back(show):
         assert [results(page), first.input_value(), second.input_value()] == states.pop()
     assert undo.get_attribute("aria-disabled") == "true"
     assert page.locator("[aria-invalid]").count() == 0
-    for limit in ("999.5", "-999.5"):
+    for limit in ("999.5", "−999.5"):
         second.fill(limit)
         second.press("ArrowUp" if limit == "999.5" else "ArrowDown")
         assert second.input_value() == limit

@@ -1,6 +1,7 @@
 // ClockHands: two positions as hands of clocks, each clock slower than the one before.
 
 import { element, svgElement } from "../shared/dom.js";
+import { wholeText } from "../shared/numbers.js";
 import {
   createButton,
   createControls,
@@ -93,7 +94,11 @@ function createClock(speed) {
     {},
     svgElement("svg", { viewBox: "0 0 100 100", "aria-hidden": "true" }, face, top, ...hands),
     ...numbers,
-    element("span", { class: "attn-turn" }, `turn: ${turn.toFixed(turn < 10 ? 1 : 0)}`),
+    element(
+      "span",
+      { class: "attn-turn" },
+      `turn: ${turn < 10 ? turn.toFixed(1) : wholeText(Math.round(turn))}`,
+    ),
   );
   function draw(angles, pairs) {
     hands.forEach((line, i) => {

@@ -2,7 +2,7 @@
 
 import { softmaxInPlace } from "../shared/attention.js";
 import { element, svgElement } from "../shared/dom.js";
-import { inWords, shortNumber } from "../shared/numbers.js";
+import { inWords, shortNumber, withMinus } from "../shared/numbers.js";
 import {
   createButton,
   createControls,
@@ -73,7 +73,7 @@ export function outputPath(query, keys, values) {
 
 /** "(-0.8, 0.3)": a query as it was given, not rounded to two decimals. */
 function pairText(query) {
-  return `(${query.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+  return `(${query.map((number) => withMinus(Number(number.toPrecision(4)))).join(", ")})`;
 }
 
 /** The keys' plane, in which the query is dragged by its tip or moved by arrow keys. */
@@ -222,13 +222,14 @@ function createChoices({ chooseTemperature, stretch }) {
 
 /** Keys, values, scores and weights as a table, in a fold. */
 function createNumbers(keys, values, labels) {
-  const short = (point) => `(${point.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+  const short = (point) =>
+    `(${point.map((number) => withMinus(Number(number.toPrecision(4)))).join(", ")})`;
   return createFold(({ scores, weights }) => {
     const rows = keys.map((key, j) => [
       labels[j] ?? String(j),
       short(key),
       short(values[j]),
-      scores[j].toFixed(3),
+      withMinus(scores[j].toFixed(3)),
       shortNumber(weights[j], 3),
     ]);
     const columns = [labels.length ? "label" : "index", "key", "value", "score", "weight"];
@@ -238,7 +239,8 @@ function createNumbers(keys, values, labels) {
 
 /** "(1.90, 0.92)", never with a negative zero. */
 function pointText(point) {
-  return `(${point.map((number) => (Math.abs(number) < 0.005 ? 0 : number).toFixed(2)).join(", ")})`;
+  const text = (number) => (Math.abs(number) < 0.005 ? 0 : number).toFixed(2);
+  return `(${point.map((number) => withMinus(text(number))).join(", ")})`;
 }
 
 function render({ model, el }) {
