@@ -185,8 +185,8 @@ def test_the_lessons_example_as_on_paper(show):
     assert numbers_of(page, "scores of head 1") == [["2", "0"], ["3", "2"]]
     assert numbers_of(page, "scores of head 2") == [["1", "3"], ["1", "3"]]
     go_to(page, "weights")
-    assert numbers_of(page, "weights of head 1") == [[".80", ".20"], [".67", ".33"]]
-    assert numbers_of(page, "weights of head 2") == [[".20", ".80"], [".20", ".80"]]
+    assert numbers_of(page, "weights of head 1") == [["0.80", "0.20"], ["0.67", "0.33"]]
+    assert numbers_of(page, "weights of head 2") == [["0.20", "0.80"], ["0.20", "0.80"]]
     go_to(page, "output")
     assert numbers_of(page, "output") == [
         ["3.22", "2.78", "−0.22", "0.22"],
@@ -204,8 +204,8 @@ def test_each_step_says_how_its_first_number_is_made(show):
         "1 is given.",
         *("1 = 1·1 + 0·0 + 1·0 + 0·1", *["2 = 1·1 + 0·0 + 1·1 + 0·0"] * 2),
         *("2 = 1·2 + 0·1", "1.41 ≈ 2 / √2", "this look is allowed."),
-        ".80 ≈ e1.41 / (e1.41 + e0)",
-        "1.61 ≈ .80·2 + .20·0",
+        "0.80 ≈ e1.41 / (e1.41 + e0)",
+        "1.61 ≈ 0.80·2 + 0.20·0",
         "1.61 is number 1 of head 1's result.",
         "3.22 ≈ 1.61·1 + 1.39·0 + 1.61·1 + 1.39·0",
     ]
@@ -219,7 +219,7 @@ def test_each_step_says_how_its_first_number_is_made(show):
     go_to(page, "weights")
     number(page, "weights of head 1", 0, 0).click()
     assert said(page).endswith("1.00 = e1.41 / (e1.41 + e−∞)")
-    assert numbers_of(page, "weights of head 1")[0] == ["1.00", ".00"]
+    assert numbers_of(page, "weights of head 1")[0] == ["1.00", "0.00"]
     go_to(page, "queries")
     number(page, "Q", 1, 2).tap()
     assert said(page) == "token 1, number 1 in head 2: 1 = 0·0 + 1·1 + 0·1 + 1·0"

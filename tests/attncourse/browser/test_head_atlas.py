@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tools.atlases import made_atlas
 from tools.browsing import open_page, violations_on
 from tools.engines import FOCUS, wait_for
-from tools.weight_pictures import arcs, color_of, painted, short
+from tools.weight_pictures import arcs, color_of, painted, short, tiny
 from tools.widget_pages import TOKEN_MAP_PLACES, press, unfold
 
 from attncourse.widgets import HeadAtlas
@@ -115,12 +115,12 @@ def test_tiles_stand_layer_by_layer_or_by_their_score(show):
     for name in ("previous token", "entropy"):
         mean = atlas.scores[name].mean.flatten()
         press(page, name, "layer by layer")
-        assert tile_numbers(page) == [short(score) for score in mean]
+        assert tile_numbers(page) == [tiny(score) for score in mean]
         for order, sign in (("highest first", -1), ("lowest first", 1)):
             press(page, order)
             heads = sorted(range(12), key=lambda head: sign * mean[head])
             assert tile_names(page) == [name_of(head, 4) for head in heads]
-            assert tile_numbers(page) == [short(mean[head]) for head in heads]
+            assert tile_numbers(page) == [tiny(mean[head]) for head in heads]
     note = page.locator(".attn-heads + .attn-note").inner_text()
     assert "its entropy score (in nats, low " in note and "baseline: evenly)" in note
 
@@ -172,16 +172,16 @@ def test_a_chosen_head_is_enlarged_and_its_scores_stand_beside_their_baselines(s
     bases = [short(scores.baseline[1, 2]) for scores in atlas.scores.values()]
     assert [row.split("\t") for row in rows] == [
         ["score", "2.3", "baseline"],
-        ["previous token", f"{means[0]} ± .02", bases[0]],
-        ["best offset", f"{means[1]} ± .02 at −1", bases[1]],
-        ["entropy", f"{means[2]} ± .02", bases[2]],
+        ["previous token", f"{means[0]} ± 0.02", bases[0]],
+        ["best offset", f"{means[1]} ± 0.02 at −1", bases[1]],
+        ["entropy", f"{means[2]} ± 0.02", bases[2]],
     ]
     table, note = page.locator(".attn-scores"), page.locator(".attn-scores + .attn-note")
     for baseline in ("token (40 rows), evenly", "offset (40 rows), always at offset −3"):
         assert baseline in note.inner_text()
     assert note.bounding_box()["y"] == table.bounding_box()["y"]  # beside it: less to scroll
     live = page.locator("[aria-live]").first.inner_text()
-    assert live == f"Previous token, layer 2, head 3: {means[0]} ± .02 (baseline {bases[0]})"
+    assert live == f"Previous token, layer 2, head 3: {means[0]} ± 0.02 (baseline {bases[0]})"
 
 
 @pytest.mark.parametrize("T", [6, 130])
@@ -326,7 +326,7 @@ def test_the_numbers_stand_in_tables(show):
     mean, base = (
         short(getattr(atlas.scores["entropy"], part)[0, 0]) for part in ("mean", "baseline")
     )
-    assert first[0] == "1.1" and first[3] == f"{mean} ± .02 ({base})"
+    assert first[0] == "1.1" and first[3] == f"{mean} ± 0.02 ({base})"
     assert scores.locator("tbody tr").count() == 6
 
 

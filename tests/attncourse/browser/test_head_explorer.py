@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from tools.weight_pictures import arcs, color_of, painted, short
+from tools.weight_pictures import arcs, color_of, painted, short, tiny
 from tools.widget_pages import TOKEN_MAP_PLACES, asked, press, swipe, unfold
 from tools.widget_pages import said as live
 
@@ -149,7 +149,7 @@ def test_maps_and_table_show_those_numbers_for_every_head_count(show, causal):
             assert torch.equal(pixels[..., 3] == 255, may_look)
         sharpest = expected[:, int(causal) :].amax(-1).mean(-1)  # of rows that have a choice
         shown = page.locator(".attn-tile .attn-number").all_inner_texts()
-        assert shown == [short(mean) for mean in sharpest]
+        assert shown == [tiny(mean) for mean in sharpest]
         note = page.locator(".attn-note.attn-last").inner_text()
         assert f"{short(sharpest.mean())} over all heads" in note
         if num_heads > 1:

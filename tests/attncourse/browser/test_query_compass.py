@@ -186,7 +186,7 @@ def test_the_planes_draw_those_numbers(show):
     torch.testing.assert_close(path[-1], places[1])
     unfold(page)
     table = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
-    assert [row[3] for row in table] == [f"{w:.3f}".lstrip("0") for w in weights]
+    assert [row[3] for row in table] == [f"{w:.3f}" for w in weights]
     scores = KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)
     assert [row[2] for row in table] == [f"{s:.3f}".replace("-", "−") for s in scores]
 

@@ -2,7 +2,7 @@
 
 import { softmaxInPlace } from "../shared/attention.js";
 import { element, svgElement } from "../shared/dom.js";
-import { inWords, shortNumber, withMinus } from "../shared/numbers.js";
+import { inWords, shortNumber, tileNumber, withMinus } from "../shared/numbers.js";
 import {
   createButton,
   createControls,
@@ -143,11 +143,11 @@ function createKeyPlane(keys, names, start, { move, hold }) {
     const [[x1, y1], [x2, y2]] = [[0, 0], query.map((number) => number / cut)].map(plane.place);
     for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) arrow.setAttribute(name, value);
     plane.box.classList.toggle("attn-cut", cut > 1);
-    const keys = "arrow keys move it by .1, with shift by 1";
+    const keys = "arrow keys move it by 0.1, with shift by 1";
     handle.setAttribute("aria-label", `Query ${pairText(query)}; ${keys}`);
     handle.style.left = `${(100 * x2) / SIZE}%`;
     handle.style.top = `${(100 * (y2 - TOP)) / HEIGHT}%`;
-    dots.draw(weights, (name, weight) => `${name} ${shortNumber(weight)}`);
+    dots.draw(weights, (name, weight) => `${name} ${tileNumber(weight)}`);
   }
   return { node: plane.box, draw };
 }
@@ -307,7 +307,7 @@ function render({ model, el }) {
     valuePlane.draw(found.weights, found.output, way);
     table.draw(found, { label: "Scores and weights" });
     queryText.textContent = pairText(query);
-    const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
+    const weights = Array.from(found.weights, (weight) => tileNumber(weight)).join(" ");
     live.textContent = `weights ${weights}; output ${pointText(found.output)}`;
     const best = bestKeys(query, keys).map((j) => names("v")[j]);
     limits.textContent =

@@ -36,7 +36,7 @@ export function createCurves({
   for (const tick of ticks) lineAt(tick, "attn-grid-line");
   for (const { loss } of marks) lineAt(loss, "attn-mark-line");
   const marked = marks.map(({ name, loss }) => labelAt(loss, `${name} ${loss.toFixed(2)}`));
-  const grid = ticks.map((tick) => labelAt(tick, String(tick).replace(/^0/, "")));
+  const grid = ticks.map((tick) => labelAt(tick, String(tick)));
   const plot = element("div", { class: "attn-curves" }, svg, names);
   if (marked.length > 0) plot.append(element("div", { class: "attn-curve-marks" }, ...marked));
   const scale = element("div", { class: "attn-curve-scale" }, ...grid);

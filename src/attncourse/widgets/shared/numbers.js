@@ -10,9 +10,14 @@ export function wholeText(number) {
   return number.toLocaleString("en-US");
 }
 
-/** ".31" without the leading zero; "1.00" when it rounds to 1. */
+/** "0.31" */
 export function shortNumber(weight, digits = 2) {
-  return withMinus(weight.toFixed(digits)).replace(/^0/, "");
+  return withMinus(weight.toFixed(digits));
+}
+
+/** ".31" where a cell or a tile has no room for the zero; "1.00" when it rounds to 1. */
+export function tileNumber(weight) {
+  return shortNumber(weight).replace(/^0/, "");
 }
 
 /** A number with two decimals at most, and an exponent where it would be long: "−1.5", "2e6". */
