@@ -338,7 +338,7 @@ def test_the_changed_row_stands_there_before_and_after(show):
         width = page.locator(f".attn-bars {name}").nth(3).bounding_box()["width"]
         assert abs(width - track * weight) < 3.5  # a frame has its own width
     press(page, "nothing")
-    assert page.get_by_text("6 rows changed").is_visible()
+    assert page.get_by_text("6 rows").is_visible()
 
 
 def test_tokens_are_called_alike_in_row_and_alarm_and_a_line_keeps_its_order(show):
