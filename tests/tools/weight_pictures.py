@@ -7,8 +7,13 @@ from attnlib import palette
 
 
 def short(number, digits=2) -> str:
-    """Return a number as widgets write weights: ".25"."""
-    return f"{number:.{digits}f}".removeprefix("0")
+    """Return a number as widgets write weights: "0.25"."""
+    return f"{number:.{digits}f}"
+
+
+def tiny(number) -> str:
+    """Return a number as small cells and tiles have it: ".25"."""
+    return short(number).removeprefix("0")
 
 
 def painted(canvas) -> torch.Tensor:

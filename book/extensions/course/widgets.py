@@ -136,9 +136,14 @@ def mark_of(entry: dict, *, told: frozenset = TOLD) -> str:
 
 
 def earlier_state(state: dict) -> dict | None:
-    """Return a Flow's or a HeadExplorer's state as older links know it, with less on training."""
+    """Return a widget's state as older links know it.
+
+    A Flow's and a HeadExplorer's had less on training; GptSteps stood at the end of its token 3.
+    """
     if state["_module"] == "flow":
         return {name: value for name, value in state.items() if name != "trained"}
+    if state["_module"] == "gpt_steps":
+        return state | {"token": 2, "line": "chances"}
     if state["_module"] != "head_explorer":
         return None
     sources = [{k: v for k, v in source.items() if k != "causal"} for source in state["sources"]]

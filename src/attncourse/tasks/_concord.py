@@ -158,11 +158,11 @@ def _objection(words: Sequence[str], stuck: StuckError) -> str:
 def _offer(candidates: Sequence[str]) -> str:
     """Return the words that may stand somewhere, category by category."""
     if not candidates:
-        return "there the sentence is over"
+        return "the sentence is over"
     kinds: dict[str, list[str]] = {}
     for word in candidates:
         kinds.setdefault(CATEGORY[word], []).append(word)
-    return "there may stand " + "; ".join(", ".join(words) for words in kinds.values())
+    return "possible there: " + "; ".join(", ".join(words) for words in kinds.values())
 
 
 def _sentence(words: list[str], plan: Plan) -> Sentence:

@@ -84,7 +84,7 @@ def test_hands_and_numbers_are_those_of_the_positions(show):
     assert turned(page, ".attn-wide") == pytest.approx([5, 0.05])
     assert turned(page, ".attn-narrow") == pytest.approx([2, 0.02])
     told = page.locator(".attn-clocks .attn-query").all_inner_texts()
-    assert told == ["\u2212.96 .28", ".05 1.00"]
+    assert told == ["\u22120.96 0.28", "0.05 1.00"]
     assert page.locator(".attn-turn").all_inner_texts() == ["turn: 6.3", "turn: 628"]
 
 

@@ -180,7 +180,7 @@ def test_each_step_says_how_its_number_is_made(show):
     page = show(Flow())  # the lesson's example, by hand
     for name, made in (
         ("scores", "2 = 1·2 + 0·1"), ("scaled", "1.41 ≈ 2 / √2"),
-        ("weights", ".80 ≈ e1.41 / (e1.41 + e0)"), ("mix", "1.61 ≈ .80·2 + .20·0"),
+        ("weights", "0.80 ≈ e1.41 / (e1.41 + e0)"), ("mix", "1.61 ≈ 0.80·2 + 0.20·0"),
     ):  # fmt: skip
         go_to(page, name)
         assert said(page).rpartition(": ")[2] == made

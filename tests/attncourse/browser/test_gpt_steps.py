@@ -41,7 +41,7 @@ def largest(text):
 
 
 PLACES = {"div.attn-widget > p.attn-note …"}
-KEY = (".attn-player button:nth-child(2)", "Space")
+KEY = (".attn-player button:nth-child(3)", "Space")
 
 
 WALK = """(model) => {
@@ -179,7 +179,7 @@ def test_a_line_that_is_pressed_has_run(show):
     assert lit(page) == "weights = softmax(scores)"
     weights = walked(page, steps(token=2))[2]["weights"][1]
     sharpest = max(weights)
-    share = f"{sharpest:.2f}".removeprefix("0")
+    share = f"{sharpest:.2f}"
     assert f"Most goes to {['.', 'e', 'm (2)'][weights.index(sharpest)]}, {share}." in said(page)
     choose(page, "keys, values = [], []")
     assert "empty" in said(page)
@@ -322,9 +322,7 @@ def test_the_numbers_of_the_table_are_those_of_the_walk(show):
         texts = [one.locator("th, td").all_inner_texts() for one in rows.all()]
         return next(cells for head, *cells in texts if head == name)
 
-    assert row("weights", "head 2") == [
-        f"{one:.3f}".removeprefix("0") for one in found["weights"][1]
-    ]
+    assert row("weights", "head 2") == [f"{one:.3f}" for one in found["weights"][1]]
     assert row("What comes next", "a") == ["", ""]
     texts = row("Lists of this token", "5")
     assert [text == "" for text in texts] == [False] * 6 + [True, True]

@@ -185,7 +185,7 @@ def test_a_chosen_head_stands_beside_its_baselines_and_all_numbers_in_tables(sho
 
     def texts(layer, head):
         return [
-            (f"{short(each.mean[layer, head])} ± .02", short(each.baseline[layer, head]))
+            (f"{short(each.mean[layer, head])} ± 0.02", short(each.baseline[layer, head]))
             for each in atlas.scores.values()
         ]
 
@@ -196,7 +196,7 @@ def test_a_chosen_head_stands_beside_its_baselines_and_all_numbers_in_tables(sho
     assert "evenly" in note.inner_text() and "40 rows" in note.inner_text()
     assert box(page, ".attn-scores + .attn-note")["top"] == table["top"]  # beside it
     mean, base = texts(1, 1)[0]
-    assert re.findall(r"\d|\.\d\d", live(page)) == ["2", "2", mean[:3], ".02", base]
+    assert re.findall(r"\d\.\d\d|\d", live(page)) == ["2", "2", mean[:3], "0.02", base]
     page.locator(".attn-chip").nth(15).click()
     unfold(page)
     scores, shares = page.locator(".attn-table table").all()

@@ -105,9 +105,9 @@ def test_a_forbidden_look_reads_nothing_nobody_is_best_at_it_and_heads_are_muted
     for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 9:
         page.keyboard.press(key)
     read = page.locator(".attn-read").inner_text()
-    assert read.startswith("gave looks at nephew with .00. ") and "forbidden" in read
+    assert read.startswith("gave looks at nephew with 0.00. ") and "forbidden" in read
     row = page.locator(".attn-score", has_text="verb → object")
-    assert row.locator(".attn-number").all_inner_texts()[1] == ".00"
+    assert row.locator(".attn-number").all_inner_texts()[1] == "0.00"
     assert row.locator(".attn-best").inner_text() == ""
     assert row.locator(".attn-before:visible").count() == 2
     assert page.locator(".attn-legend", has_text="no look forbidden").count() == 1

@@ -30,7 +30,7 @@ from attnlib.model import TransformerModel
 TASKS = {"lookup": lambda n: lookup(values=n), "diagonals": lambda n: diagonals(symbols=n)}
 KEYS, PLACES = "Two needs: keys", "Two needs: places"
 WIDTH = 32
-CHANCE = {4: ".25", 8: ".13", 16: ".06"}
+CHANCE = {4: "0.25", 8: "0.13", 16: "0.06"}
 
 
 def quick(num_heads=2, task="lookup", steps=20, held_out=40, seed=0, **options):
@@ -224,10 +224,10 @@ def test_it_says_when_one_head_has_been_found_that_answers_both(show):
     }""")
     facts = [re.findall(r"doesn't|MLP|hardly|\d+ steps|\d?\.\d+", one) for one in told]
     assert facts == [
-        [".97", ".10", ".80", ".20", ".25"],
-        ["1.00", "MLP", "hardly", ".60", ".64", ".20", ".25"],
-        ["doesn't", ".15", "hardly", ".30", ".33", ".20", ".25"],
-        ["doesn't", "7 steps", ".15", "hardly", ".30", ".33", ".20", ".25"],
+        ["0.97", "0.10", "0.80", "0.20", "0.25"],
+        ["1.00", "MLP", "hardly", "0.60", "0.64", "0.20", "0.25"],
+        ["doesn't", "0.15", "hardly", "0.30", "0.33", "0.20", "0.25"],
+        ["doesn't", "7 steps", "0.15", "hardly", "0.30", "0.33", "0.20", "0.25"],
     ]
 
 

@@ -13,7 +13,7 @@ from attncourse.widgets import QueryCompass
 
 KEYS = torch.tensor([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
 VALUES = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0]])
-FREE = re.compile(r"-?\d*\.?\d+")
+FREE = re.compile(r"[-−]?\d*\.?\d+")  # float() wants a hyphen
 
 
 def compass(T=3, *, seed=0, scale=1.0, **options):
@@ -73,7 +73,7 @@ def reading(page):
     """The two decimals of the live text: weights, and output."""
     weights, output = page.locator("output").first.inner_text().split("; ")
     assert weights.startswith("weights ") and output.startswith("output (")
-    return [[float(n) for n in FREE.findall(text)] for text in (weights, output)]
+    return [[float(n.replace("−", "-")) for n in FREE.findall(text)] for text in (weights, output)]
 
 
 def assert_reads(page, widget, query, temperature=1.0):
@@ -84,7 +84,7 @@ def assert_reads(page, widget, query, temperature=1.0):
 
 def query_of(page):
     text = page.locator(".attn-heading").first.inner_text()
-    return [float(n) for n in FREE.findall(text)]
+    return [float(n.replace("−", "-")) for n in FREE.findall(text)]
 
 
 def middle(box):
@@ -149,7 +149,9 @@ def drawn(page, name, attribute):
     texts = page.locator(f"svg .{name}").evaluate_all(
         "(all, attribute) => all.map((part) => part.getAttribute(attribute))", attribute
     )
-    return torch.tensor([[float(n) for n in FREE.findall(text)] for text in texts])
+    return torch.tensor(
+        [[float(n.replace("−", "-")) for n in FREE.findall(text)] for text in texts]
+    )
 
 
 def test_a_goal_says_its_weight_and_stays_reached(show):
@@ -211,9 +213,9 @@ def test_the_planes_draw_those_numbers(show):
     torch.testing.assert_close(path[-1], places[1])
     unfold(page)
     table = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
-    assert [row[3] for row in table] == [f"{w:.3f}".lstrip("0") for w in weights]
+    assert [row[3] for row in table] == [f"{w:.3f}" for w in weights]
     scores = KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)
-    assert [row[2] for row in table] == [f"{s:.3f}" for s in scores]
+    assert [row[2] for row in table] == [f"{s:.3f}".replace("-", "−") for s in scores]
 
 
 def test_extremes_by_buttons(show):
@@ -277,7 +279,7 @@ def test_a_finger_drags_the_tip_taps_the_plane_and_else_scrolls(show):
     )
     x, y = middle(handle.bounding_box())
     page.touchscreen.tap(x - 50, y + 50)
-    page.wait_for_function("document.querySelector('.attn-heading').textContent.includes('-0')")
+    page.wait_for_function("document.querySelector('.attn-heading').textContent.includes('−0')")
     x, y = middle(handle.bounding_box())
     start = query_of(page)
     swipe(page, (x, y), (x + 40, y - 60))

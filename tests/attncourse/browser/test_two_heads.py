@@ -130,9 +130,9 @@ def test_the_lessons_example_as_on_paper(show):
     ]
     assert shown(page, "scaled")[2] == [["1.5", "1.5"], ["2", "2.5"]]
     assert weights == [
-        [[".80", ".20"], [".67", ".33"]],
-        [[".20", ".80"], [".20", ".80"]],
-        [[".50", ".50"], [".38", ".62"]],
+        [["0.80", "0.20"], ["0.67", "0.33"]],
+        [["0.20", "0.80"], ["0.20", "0.80"]],
+        [["0.50", "0.50"], ["0.38", "0.62"]],
     ]
     assert output[2][0] == ["1", "2", "1", "2"]
     for axis, role in (("thead", "key"), ("tbody", "query")):
@@ -144,7 +144,7 @@ def test_the_lessons_example_as_on_paper(show):
     assert [one, two, hollow] == page.locator(".attn-heads .attn-swatch").evaluate_all(color)
     assert len({one, two, hollow}) == 3
     said = page.locator("output").inner_text().split("\n")
-    assert re.findall(r"\d*\.?\d+", said[0]) == "0 0 .80 1 1 .80 2 .50 4".split()
+    assert re.findall(r"\d*\.?\d+", said[0]) == "0 0 0.80 1 1 0.80 2 0.50 4".split()
     assert "both" in said[0] and "both" not in said[1]
     one = show(TwoHeads(torch.tensor([[1.0, 2, 3, 4]])))
     assert shown(one, "weights") == [[["1.00"]]] * 3
@@ -253,7 +253,7 @@ def test_each_change_by_keys_mouse_and_buttons_is_taken_back(show):
     second.fill("1")
     second.fill("12")
     note("0.2", "12")
-    for x, y, value in ((40, 0, "1.2"), (-56, 0, "-0.2"), (5, 17, "-0.2")):  # the last goes down
+    for x, y, value in ((40, 0, "1.2"), (-56, 0, "−0.2"), (5, 17, "−0.2")):  # the last goes down
         drag(page, first, x, y)
         if y == 0:  # of the same number, one after the other: each is a change
             note(value, "12")
@@ -273,7 +273,7 @@ def test_each_change_by_keys_mouse_and_buttons_is_taken_back(show):
         assert [results(page), first.input_value(), second.input_value()] == states.pop()
     assert undo.get_attribute("aria-disabled") == "true"
     assert page.locator("[aria-invalid]").count() == 0
-    for limit in ("999.5", "-999.5"):
+    for limit in ("999.5", "−999.5"):
         second.fill(limit)
         second.press("ArrowUp" if limit == "999.5" else "ArrowDown")
         assert second.input_value() == limit
@@ -318,7 +318,7 @@ def test_rows_to_try_answer_the_lessons_question(show):
         tried.click()
         found = [one.get_attribute("aria-pressed") == "true" for one in tries]
         assert found == [i == pressed for i in range(2)]
-        assert (shown(page, "weights")[2][0] == [".50", ".50"]) == (pressed == 0)
+        assert (shown(page, "weights")[2][0] == ["0.50", "0.50"]) == (pressed == 0)
         values = [field(page, f"Wq of Head 2, row 1, column {j}").input_value() for j in (1, 2)]
         assert values == list(row)
 

@@ -2,7 +2,7 @@
 
 import { useHeadColor } from "../shared/color.js";
 import { element, svgElement } from "../shared/dom.js";
-import { roundTicks } from "../shared/numbers.js";
+import { roundTicks, withMinus } from "../shared/numbers.js";
 import { createLegend } from "../shared/parts.js";
 import { HEALTHY, median, variantName } from "./words.js";
 
@@ -99,7 +99,7 @@ function createAxis(kind, numbers) {
     const from = low < 0 ? -1 : 0;
     const ticks = [0, 1, 2, 3, 4].map((i) => from + (i * (1 - from)) / 4);
     const at = (value) => (value - from) / (1 - from);
-    return { at, ticks: ticks.map((value) => [value, String(value)]) };
+    return { at, ticks: ticks.map((value) => [value, withMinus(value)]) };
   }
   low = Math.floor(Math.log10(low));
   high = Math.max(Math.ceil(Math.log10(high)), low + 1);

@@ -1,6 +1,7 @@
 // BuildABlock: how a block is wired, and what was measured in stacks of it.
 
 import { element } from "../shared/dom.js";
+import { withMinus } from "../shared/numbers.js";
 import {
   createCheckbox,
   createControls,
@@ -78,7 +79,8 @@ function createNumbers({ depths, variants, panels, runs, runsAt }) {
   const eachRun = Array.from({ length: runs }, (_, run) => run);
   return createFold(() =>
     panels.map(([name, kind], panel) => {
-      const text = (value) => (kind === "cosine" ? value.toFixed(4) : value.toExponential(2));
+      const text = (value) =>
+        kind === "cosine" ? withMinus(value.toFixed(4)) : withMinus(value.toExponential(2));
       const rows = variants.flatMap((variant, v) =>
         eachRun.map((run) => [
           `${variantName(...variant)}, ${run + 1}`,

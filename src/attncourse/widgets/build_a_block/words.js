@@ -1,5 +1,7 @@
 // What BuildABlock says of wirings and of numbers.
 
+import { withMinus } from "../shared/numbers.js";
+
 /** Sizes between these are called healthy. */
 export const HEALTHY = [1e-2, 1e2];
 
@@ -29,7 +31,7 @@ export function numberText(value, kind) {
   const isLong = value < 0.01 || value >= 1000;
   const sizeText = () => (isLong ? value.toExponential(1) : String(Number(value.toPrecision(3))));
   const text = kind === "cosine" ? value.toFixed(3) : sizeText();
-  return text.replaceAll("-", "\u2212");
+  return withMinus(text);
 }
 
 /** What a number is called in words. */

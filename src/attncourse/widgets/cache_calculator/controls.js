@@ -2,6 +2,7 @@
 
 import { divisors } from "../shared/attention.js";
 import { element } from "../shared/dom.js";
+import { wholeText } from "../shared/numbers.js";
 import {
   createButtonGroup,
   createCheckbox,
@@ -9,7 +10,7 @@ import {
   createSlider,
 } from "../shared/parts.js";
 import { setterOf } from "../shared/state.js";
-import { usualLatent, wholeText } from "./sizes.js";
+import { usualLatent } from "./sizes.js";
 
 export const BYTES = [4, 2, 1]; // per number
 
@@ -48,7 +49,7 @@ function createStops(name, stops, choose, textOf = wholeText) {
 /** Sliders and buttons for all sizes. */
 export function createSizes(model) {
   const set = setterOf(model);
-  const inGibibytes = (number) => `${number} GiB`;
+  const inGibibytes = (number) => `${wholeText(number)} GiB`;
   /** As many key heads as before, where those divide other query heads; none shared: none now. */
   function chooseHeads(h) {
     const [before, own] = model.get("heads");

@@ -1,6 +1,7 @@
 // What a cache of keys and values takes: numbers in, bytes out.
 
 import { divisors } from "../shared/attention.js";
+import { wholeText } from "../shared/numbers.js";
 
 const GIBIBYTE = 2 ** 30;
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -49,11 +50,6 @@ export function byteText(bytes) {
   while (size >= 1024 && unit < UNITS.length - 1) [size, unit] = [size / 1024, unit + 1];
   const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
   return `${Number(size.toFixed(digits))} ${UNITS[unit]}`;
-}
-
-/** "34,560" */
-export function wholeText(number) {
-  return number.toLocaleString("en-US");
 }
 
 /** "1 layer", "4,096 tokens" */

@@ -1,6 +1,7 @@
 // CacheCalculator: how many bytes the keys and values of a generation take.
 
 import { element, write } from "../shared/dom.js";
+import { wholeText } from "../shared/numbers.js";
 import {
   createButtonGroup,
   createHeading,
@@ -12,7 +13,7 @@ import {
 import { followerOf, readerOf } from "../shared/state.js";
 import { createFold, createTable } from "../shared/tables.js";
 import { BYTES, createSizes } from "./controls.js";
-import { byteText, many, waysOf, wholeText } from "./sizes.js";
+import { byteText, many, waysOf } from "./sizes.js";
 
 const TRAITS = [
   "layers",
@@ -69,7 +70,7 @@ function modelOf({ models, layers, heads, d_k, latent }) {
 
 /** "8 KV heads", "512 + 64 numbers" */
 function sayWay({ kvHeads, latent }) {
-  if (latent) return `${latent[0]} + ${latent[1]} numbers`;
+  if (latent) return `${latent.map(wholeText).join(" + ")} numbers`;
   return many(kvHeads, "KV head");
 }
 
@@ -103,7 +104,7 @@ function createFormula() {
   function draw({ layers, d_k, tokens, sequences, bytesPerNumber }, own) {
     const { latent, kvHeads, perToken, inAll } = own;
     const perLayer = latent
-      ? `(${latent[0]} + ${latent[1]}) numbers`
+      ? `(${latent.map(wholeText).join(" + ")}) numbers`
       : `2 (key, value) × ${many(kvHeads, "KV head")} × ${many(d_k, "number")}`;
     const factors = `${many(layers, "layer")} × ${perLayer} × ${many(bytesPerNumber, "byte")}`;
     write(lines[0], `${factors} = ${wholeText(perToken)} bytes = ${byteText(perToken)} per token`);
@@ -132,7 +133,7 @@ function createNumbers() {
       "per sequence",
       "in all",
       "of MHA",
-      `sequences in ${state.memory} GiB`,
+      `sequences in ${wholeText(state.memory)} GiB`,
     ];
     return [createTable("The same model, with heads that share in other ways", columns, rows)];
   });
@@ -144,8 +145,8 @@ function sayAll({ models, tokens, sequences, memory }, known, own) {
   const use = `${many(sequences, "sequence")} of ${many(tokens, "token")}`;
   const fits =
     own.fitting === 0
-      ? `Not one such sequence fits into ${memory} GiB.`
-      : `${memory} GiB hold ${many(own.fitting, "such sequence")}.`;
+      ? `Not one such sequence fits into ${wholeText(memory)} GiB.`
+      : `${wholeText(memory)} GiB hold ${many(own.fitting, "such sequence")}.`;
   return `${name}: ${byteText(own.inAll)} for ${use}. ${fits}`;
 }
 
@@ -194,7 +195,7 @@ function render({ model, el }) {
           bars.node,
           formula.node,
           createNote(
-            "1 KiB is 1024 bytes, 1 MiB 1024 KiB, 1 GiB 1024 MiB. The model's parameters take " +
+            "1 KiB is 1,024 bytes, 1 MiB 1,024 KiB, 1 GiB 1,024 MiB. The model's parameters take " +
               "more, which isn't counted. MLA, in models without it, follows DeepSeek-V2's rule: " +
               "a vector of 4 d_k and a key of d_k / 2.",
           ),

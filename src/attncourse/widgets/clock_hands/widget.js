@@ -1,6 +1,7 @@
 // ClockHands: two positions as hands of clocks, each clock slower than the one before.
 
 import { element, svgElement } from "../shared/dom.js";
+import { shortNumber, wholeText } from "../shared/numbers.js";
 import {
   createButton,
   createControls,
@@ -71,10 +72,9 @@ export function productsByDistance({ d, rotary }) {
   });
 }
 
-/** "−.42", with two decimals and never a negative zero. */
+/** "−0.42", with two decimals and never a negative zero. */
 function numberText(number) {
-  const text = Math.abs(number).toFixed(2).replace(/^0/, "");
-  return number < 0 && text !== ".00" ? `\u2212${text}` : text;
+  return shortNumber(Math.abs(number) < 0.005 ? 0 : number);
 }
 
 /** One clock with two hands, and below it the numbers that they are. */
@@ -93,7 +93,11 @@ function createClock(speed) {
     {},
     svgElement("svg", { viewBox: "0 0 100 100", "aria-hidden": "true" }, face, top, ...hands),
     ...numbers,
-    element("span", { class: "attn-turn" }, `turn: ${turn.toFixed(turn < 10 ? 1 : 0)}`),
+    element(
+      "span",
+      { class: "attn-turn" },
+      `turn: ${turn < 10 ? turn.toFixed(1) : wholeText(Math.round(turn))}`,
+    ),
   );
   function draw(angles, pairs) {
     hands.forEach((line, i) => {

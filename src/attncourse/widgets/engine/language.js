@@ -255,13 +255,13 @@ function objection(words, { place, candidates }) {
 
 /** The words that may stand somewhere, category by category. */
 function offer(candidates) {
-  if (candidates.length === 0) return "there the sentence is over";
+  if (candidates.length === 0) return "the sentence is over";
   const kinds = new Map();
   for (const word of candidates) {
     const kind = CATEGORY.get(word);
     kinds.set(kind, [...(kinds.get(kind) ?? []), word]);
   }
-  return `there may stand ${[...kinds.values()].map((words) => words.join(", ")).join("; ")}`;
+  return `possible there: ${[...kinds.values()].map((words) => words.join(", ")).join("; ")}`;
 }
 
 /** Words with their partners, and the answers that hang on these. */

@@ -80,7 +80,7 @@ function isShownWhole(number) {
   return Math.abs(number) < 1e5 && Math.abs(number - Number(number.toFixed(2))) < 1e-6;
 }
 
-/** What number `at` of a matrix was computed from, as nodes: "1.61 ≈ .80·2 + .20·0". */
+/** What number `at` of a matrix was computed from, as nodes: "1.61 ≈ 0.80·2 + 0.20·0". */
 export function sayOrigin(all, name, at, width) {
   const number = all[name].values[at];
   const terms = all[name].terms(at);

@@ -103,9 +103,8 @@ function render({ model, el }) {
     element("summary", {}, "The functions that it calls"),
     element("pre", { class: "attn-helpers" }, helpers),
   );
-  const playing = createControls(
-    element("div", { class: "attn-row" }, ...player.nodes.slice(0, 2), over, player.nodes[2]),
-  );
+  const [back, step, play] = player.nodes;
+  const playing = createControls(element("div", { class: "attn-row" }, play, back, step, over));
   playing.classList.add("attn-player");
   const legend = createLegend(
     [element("span", { class: "attn-signed", "aria-hidden": "true" }), "below 0 … above 0"],

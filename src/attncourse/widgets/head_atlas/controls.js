@@ -47,7 +47,7 @@ export function createChoices(state, set) {
     const side = lower ? "Below" : "Above";
     scores.draw(chosen.score);
     order.draw(orders.indexOf(chosen.order));
-    write(title, isBeaten ? `${side} the baseline by` : "Score above (none beats its baseline)");
+    write(title, isBeaten ? `${side} the baseline by` : "Score (none beats its baseline)");
     slider.fit(last, []);
     slider.draw(above, above === 0 ? all : some);
     lifted.draw(chosen.lifted);

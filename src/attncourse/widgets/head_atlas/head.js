@@ -40,6 +40,6 @@ export function createHeadView(state, names, { read, drawMap }) {
 export function drawLegend(legend, { of, lifted }) {
   const [scale, barred] = legend.children;
   scale.firstChild.data = `${of} 0`;
-  scale.lastChild.data = lifted ? "1 (its middle is .25)" : "1";
+  scale.lastChild.data = lifted ? "1 (its middle is 0.25)" : "1";
   write(barred.lastChild, "blank: may not look");
 }

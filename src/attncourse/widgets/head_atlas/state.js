@@ -4,7 +4,7 @@ import { readerOf } from "../shared/state.js";
 
 const NO_KEY = 65535;
 const MOST_STEPS = 100; // of the slider that leaves out heads
-const FAINT = 0.005; // a weight that rounds to .00 isn't worth a line beside large ones
+const FAINT = 0.005; // a weight that rounds to 0.00 isn't worth a line beside large ones
 const ORDERS = ["layers", "highest", "lowest"];
 const SHARES = Float64Array.from({ length: 256 }, (_, root) => (root / 255) ** 2);
 

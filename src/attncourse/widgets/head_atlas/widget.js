@@ -1,7 +1,7 @@
 // HeadAtlas: every head of a model as a small map, sorted by what it does, and its rows.
 
 import { element, write } from "../shared/dom.js";
-import { shortNumber } from "../shared/numbers.js";
+import { shortNumber, tileNumber } from "../shared/numbers.js";
 import {
   createButton,
   createLive,
@@ -173,7 +173,7 @@ function render({ model, el }) {
     const shown = shownHeads(state, { score, order, above });
     const { name, rule, lower } = state.patterns[score];
     choices.draw(chosen(), shown.length);
-    const number = (other) => shortNumber(scoreOf(state, score, other).mean);
+    const number = (other) => tileNumber(scoreOf(state, score, other).mean);
     tiles.draw(shown, { scoreOf: number, scoreName: name });
     tiles.mark(head);
     const unit = lower ? "in nats, low where a head looks at few keys; " : "";

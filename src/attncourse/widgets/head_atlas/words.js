@@ -40,7 +40,7 @@ export function asTitle(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-/** A score with its spread: ".93 ± .02", and the offset that it is for. */
+/** A score with its spread: "0.93 ± 0.02", and the offset that it is for. */
 export function scoreText({ mean, spread, offset }) {
   const at = offset === null ? "" : ` at ${plainNumber(offset)}`;
   return `${shortNumber(mean)} ± ${shortNumber(spread)}${at}`;

@@ -3,7 +3,7 @@
 import { divisors } from "../shared/attention.js";
 import { useHeadColor } from "../shared/color.js";
 import { element, write, writeAttribute } from "../shared/dom.js";
-import { shortNumber } from "../shared/numbers.js";
+import { tileNumber } from "../shared/numbers.js";
 import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture } from "../shared/weights_picture.js";
 
@@ -47,7 +47,7 @@ export function createTiles({ choose }) {
     maps.forEach((weights, head) => {
       const { button, name, number, picture } = tiles[head];
       write(name, names[head] ?? (columns > 3 ? `${head + 1}` : `head ${head + 1}`));
-      write(number, shortNumber(means[head]));
+      write(number, tileNumber(means[head]));
       const spoken = names[head] ? `head ${head + 1}, ${names[head]}` : `head ${head + 1}`;
       button.setAttribute("aria-label", spoken);
       picture.draw(weights, T, { ...options, isMarked });

@@ -1,6 +1,7 @@
 // HeadLab's choice of a task, and of what varies a task with two needs.
 
 import { element, write } from "../shared/dom.js";
+import { wholeText } from "../shared/numbers.js";
 import { createButtonGroup, createCheckbox } from "../shared/parts.js";
 import { TASKS } from "./tasks.js";
 
@@ -37,7 +38,7 @@ export function createSelect(choose) {
 export function createChoices({ symbolCounts, stepCounts }, set) {
   const symbols = createSelect((count) => set("symbols", count));
   const steps = createSelect((count) => set("steps", count));
-  const listed = (numbers) => numbers.map((number) => [number, String(number)]);
+  const listed = (numbers) => numbers.map((number) => [number, wholeText(number)]);
   const mlp = createCheckbox("an MLP after attention", (checked) => set("mlp", checked));
   const node = element("div", { class: "attn-row attn-choices" });
   node.append(symbols.node, steps.node, mlp.node);

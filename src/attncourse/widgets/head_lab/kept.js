@@ -24,7 +24,7 @@ export function createKept(setting, { choose, keep }) {
     "div",
     { class: "attn-kept" },
     createHeading("Your models so far"),
-    createNote("Press one to see it again. One that is ticked stays beside it."),
+    createNote("Press one to see it again. Tick another to compare."),
     scroll,
   );
   const rows = new Map(); // run -> {node, button, tick}

@@ -3,7 +3,7 @@
 import { nameOfHead, namesOfHeads } from "../lab/words.js";
 import { useHeadColor } from "../shared/color.js";
 import { element, svgElement, write, writeAttribute } from "../shared/dom.js";
-import { shortNumber } from "../shared/numbers.js";
+import { tileNumber } from "../shared/numbers.js";
 import { createCheckbox, createSwatch } from "../shared/parts.js";
 import { createReadingMap } from "../shared/reading_map.js";
 import { createToolbar } from "../shared/toolbar.js";
@@ -104,7 +104,7 @@ export function createTiles({ choose, name = "All heads" }) {
       const isMuted = muted.includes(head);
       const own = specialties?.[head];
       button.classList.toggle("attn-muted", isMuted);
-      const mass = own ? shortNumber(own.mass) : "";
+      const mass = own ? tileNumber(own.mass) : "";
       const told = own ? `${nameOf(own.relation)} ${mass}` : "";
       write(best, isBrief ? mass : told);
       best.classList.toggle("attn-brief", isBrief);

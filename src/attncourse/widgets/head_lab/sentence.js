@@ -157,7 +157,10 @@ export function createSentence(setting, rng, { choose, wanted, look }) {
   }
 
   function refuse(message) {
-    refusal.textContent = message.replace(/^text must/, "This must");
+    refusal.textContent = message
+      .replace("text must hold words of the language, got", "No word of the language:")
+      .replace("text must be a sentence of the language, got", "No sentence of the language:")
+      .replace(/^text must/, "This must");
     field.setAttribute("aria-invalid", String(message !== ""));
   }
 

@@ -4,6 +4,7 @@
 import { concord } from "../engine/language.js";
 import { makeDiagonals, makeInduction, makeLookup } from "../engine/sequences.js";
 import { specOf } from "../engine/spec.js";
+import { wholeText } from "../shared/numbers.js";
 import { bestOffsets, CHANCE, evenWeights, needsOfOneWord } from "./findings.js";
 
 /** The baseline of heads: a rule that knows no words, as `baselines` finds it. */
@@ -136,7 +137,7 @@ export function settingOf(state) {
     name,
     task,
     options,
-    inWords: `${symbols} ${told.count.toLowerCase()}, ${steps} steps${mlp ? ", MLP" : ""}`,
+    inWords: `${symbols} ${told.count.toLowerCase()}, ${wholeText(steps)} steps${mlp ? ", MLP" : ""}`,
     chosen: { symbols, steps, mlp },
     spec: specOf(task, { d_model, num_heads: 1, d_ff: mlp ? 4 * d_model : 0 }),
     recipe: { ...recipes[name], steps },

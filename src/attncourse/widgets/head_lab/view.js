@@ -328,7 +328,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const own = specialties?.[head];
     const is = own
       ? `best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (${setting.instead}: ${shortNumber(own.share)})`
-      : `at nothing better than ${setting.instead}`;
+      : `nowhere better than ${setting.instead}`;
     const name = `Head ${nameOfHead(head, state)}`;
     mapHeading.textContent = specialties ? `${name}: ${is}` : name;
     drawReading();

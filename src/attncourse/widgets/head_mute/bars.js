@@ -3,7 +3,7 @@
 import { useHeadColor } from "../shared/color.js";
 import { element, reachWhileScrolling, svgElement } from "../shared/dom.js";
 import { afterPaint } from "../shared/idle.js";
-import { roundTicks } from "../shared/numbers.js";
+import { roundTicks, withMinus } from "../shared/numbers.js";
 
 // More bars than these jump instead of gliding: a browser would be at it longer than they glide.
 const MOST_GLIDING = 512;
@@ -48,7 +48,7 @@ export function stackBars(terms, muted) {
 
 /** A number with three digits that count, written short. */
 export function short(number) {
-  return String(Number(number.toPrecision(3))).replace("-", "\u2212");
+  return withMinus(Number(number.toPrecision(3)));
 }
 
 /** Stacked bars, one stack a number of the output, with the sum as dots; sizes in percent. */

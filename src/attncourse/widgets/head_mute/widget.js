@@ -2,7 +2,7 @@
 
 import { useHeadColor } from "../shared/color.js";
 import { element } from "../shared/dom.js";
-import { inWords } from "../shared/numbers.js";
+import { inWords, withMinus } from "../shared/numbers.js";
 import {
   createButton,
   createCheckbox,
@@ -96,7 +96,7 @@ function createNumbers(labels) {
     const columns = [...terms.map(({ values }) => values), sumOf(terms), sumOf(terms, muted)];
     const rows = Array.from(columns[0], (_, j) => [
       String(j + 1),
-      ...columns.map((column) => column[j].toFixed(3)),
+      ...columns.map((column) => withMinus(column[j].toFixed(3))),
     ]);
     const titles = ["number", ...names, "output", "what is left"];
     return [createTable(`The output of ${token} as a sum`, titles, rows)];

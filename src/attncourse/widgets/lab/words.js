@@ -1,5 +1,7 @@
 // What widgets say of trainings: what a model is called, and how far it is.
 
+import { wholeText } from "../shared/numbers.js";
+
 export function headsInWords(count) {
   return `${count} ${count === 1 ? "head" : "heads"}`;
 }
@@ -28,11 +30,11 @@ export function nameOfRun({ setting, numHeads, seed, isGiven, state }) {
 export function sayProgress(run, steps) {
   if (run === null) return "Not trained yet.";
   if (run.state === "given") return "Your model as it came: nothing was trained here.";
-  const at = `step ${run.steps} of ${steps}`;
+  const at = `step ${wholeText(run.steps)} of ${wholeText(steps)}`;
   const loss = run.losses.length > 0 ? `, batch loss ${run.losses.at(-1).toFixed(2)}` : "";
   const words = { training: "Training", paused: "Paused", stopped: "Stopped", failed: "Ended" };
   if (run.state !== "done") return `${words[run.state]}: ${at}${loss}.`;
-  return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} s${loss}.`;
+  return `Trained: ${wholeText(steps)} steps in ${run.seconds.toFixed(1)} s${loss}.`;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { textColorOn, weightColor } from "../shared/color.js";
 import { element, svgElement } from "../shared/dom.js";
 import { moveByKey } from "../shared/keys.js";
-import { shortNumber } from "../shared/numbers.js";
+import { shortNumber, tileNumber } from "../shared/numbers.js";
 import { createLive } from "../shared/parts.js";
 import { cellAt, createTokenMap, tellApart } from "../shared/token_map.js";
 import { isSideways } from "../shared/touch.js";
@@ -119,7 +119,7 @@ export function createPainting(tokens, { paint, begin, end }) {
       const color = mask[cell] ? weightColor(weights[cell]) : null;
       span.style.background = color ? `rgb(${color})` : "";
       span.style.color = color ? textColorOn(color) : "";
-      span.textContent = color ? shortNumber(weights[cell]) : "";
+      span.textContent = color ? tileNumber(weights[cell]) : "";
       span.classList.toggle("attn-leak", showsLeaks && mask[cell] && column > row);
       span.classList.toggle("attn-blind", blind.includes(row));
     });

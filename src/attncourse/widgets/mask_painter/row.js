@@ -19,7 +19,8 @@ export function commonFactor(before, after) {
 }
 
 function inWords(before, after, changed) {
-  const others = changed > 1 ? ` ${changed} rows changed; this is one.` : " No other row changed.";
+  const others =
+    changed > 1 ? ` It is one of ${changed} rows that changed.` : " No other row changed.";
   const factor = commonFactor(before, after);
   if (!before.some((weight) => weight > 0)) return `It looked nowhere before.${others}`;
   if (factor === null) return `None of its looks stayed.${others}`;

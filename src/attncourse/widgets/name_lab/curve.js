@@ -2,7 +2,7 @@
 
 import { headsInWords, nameOfRun } from "../lab/words.js";
 import { createCurves } from "../shared/curve.js";
-import { roundTicks } from "../shared/numbers.js";
+import { roundTicks, wholeText } from "../shared/numbers.js";
 import { createTable } from "../shared/tables.js";
 
 const ROOM = 0.25; // nats above the worst guess and below the best
@@ -28,7 +28,7 @@ export function createHeldOutCurves(steps, guesses) {
     const reached = runs.filter(({ curve }) => curve.length > 0);
     const rows = reached.map((run) => {
       const [step, loss] = run.curve.at(-1);
-      return [nameOfRun(run), String(step), loss.toFixed(3)];
+      return [nameOfRun(run), wholeText(step), loss.toFixed(3)];
     });
     return createTable("Loss on names held out", ["", "steps", "loss"], [...told, ...rows]);
   }

@@ -2,7 +2,7 @@
 
 import { element, reachWhileScrolling, write } from "../shared/dom.js";
 import { createNumberFields, float32Bytes } from "../shared/number_field.js";
-import { plainNumber } from "../shared/numbers.js";
+import { plainNumber, withMinus } from "../shared/numbers.js";
 import {
   createButton,
   createButtonGroup,
@@ -128,9 +128,7 @@ function createRecord() {
 /** All digits of all steps, and each score's weight, in a fold. */
 function createNumbers() {
   const exact = (number) =>
-    Number.isFinite(number)
-      ? String(Number(number.toPrecision(8))).replaceAll("-", "\u2212")
-      : plainNumber(number);
+    Number.isFinite(number) ? withMinus(Number(number.toPrecision(8))) : plainNumber(number);
   const all = (vector) => `(${Array.from(vector, exact).join(", ")})`;
   return createFold(({ state, steps, plain }) => {
     const { step, scores, values, d } = state;

@@ -1,7 +1,7 @@
 // What OnlineSoftmax says of a step, and of the output at the end.
 
 import { largestOf } from "../shared/attention.js";
-import { plainNumber } from "../shared/numbers.js";
+import { plainNumber, withMinus } from "../shared/numbers.js";
 import { differenceOf } from "./steps.js";
 
 const SLACK = 1e-5; // of the values' size: float32 keeps about seven digits
@@ -83,7 +83,7 @@ export function sayVerdict({ values, method }, last, plain) {
   const told =
     difference === 0
       ? "to the last digit"
-      : `except for ${difference.toExponential(0).replace("-", "\u2212")}, which is float32's rounding`;
+      : `except for ${withMinus(difference.toExponential(0))}, which is float32's rounding`;
   const isRightSum = Math.abs(last.sum - plain.sum) <= SLACK * plain.sum;
   const luck = {
     online: "",

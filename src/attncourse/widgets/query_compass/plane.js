@@ -1,7 +1,7 @@
 // Points in the plane: their average and hull, a drawing of the plane with axes, dots with names.
 
 import { element, svgElement } from "../shared/dom.js";
-import { roundTicks } from "../shared/numbers.js";
+import { roundTicks, withMinus } from "../shared/numbers.js";
 
 export const SIZE = 320; // width of a plane's drawing, in units of its own
 const EDGE = 26; // around the plane, for the numbers of its axes
@@ -48,7 +48,7 @@ export function createPlane(center, reach, title) {
   const inner = { x: EDGE, y: EDGE, width: SIZE - 2 * EDGE, height: SIZE - 2 * EDGE };
   svg.append(svgElement("rect", { ...inner, class: "attn-frame" }));
   const ticks = (middle) => roundTicks(middle - reach, middle + reach, 6);
-  const number = (value) => String(Number(value.toPrecision(4)));
+  const number = (value) => withMinus(Number(value.toPrecision(4)));
   for (const x of ticks(center[0])) {
     const [px] = place([x, 0]);
     const line = { x1: px, x2: px, y1: EDGE, y2: SIZE - EDGE };

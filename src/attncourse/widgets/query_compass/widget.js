@@ -2,7 +2,7 @@
 
 import { softmaxInPlace } from "../shared/attention.js";
 import { element, svgElement } from "../shared/dom.js";
-import { inWords, shortNumber } from "../shared/numbers.js";
+import { inWords, shortNumber, tileNumber, withMinus } from "../shared/numbers.js";
 import {
   createButton,
   createControls,
@@ -77,7 +77,7 @@ export function outputPath(query, keys, values) {
 
 /** "(-0.8, 0.3)": a query as it was given, not rounded to two decimals. */
 function pairText(query) {
-  return `(${query.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+  return `(${query.map((number) => withMinus(Number(number.toPrecision(4)))).join(", ")})`;
 }
 
 /** The keys' plane, in which the query is dragged by its tip or moved by arrow keys. */
@@ -147,11 +147,11 @@ function createKeyPlane(keys, names, start, { move, hold }) {
     const [[x1, y1], [x2, y2]] = [[0, 0], query.map((number) => number / cut)].map(plane.place);
     for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) arrow.setAttribute(name, value);
     plane.box.classList.toggle("attn-cut", cut > 1);
-    const keys = "arrow keys move it by .1, with shift by 1";
+    const keys = "arrow keys move it by 0.1, with shift by 1";
     handle.setAttribute("aria-label", `Query ${pairText(query)}; ${keys}`);
     handle.style.left = `${(100 * x2) / SIZE}%`;
     handle.style.top = `${(100 * (y2 - TOP)) / HEIGHT}%`;
-    dots.draw(weights, (name, weight) => `${name} ${shortNumber(weight)}`);
+    dots.draw(weights, (name, weight) => `${name} ${tileNumber(weight)}`);
   }
   return { node: plane.box, draw };
 }
@@ -226,13 +226,14 @@ function createChoices({ chooseTemperature, stretch }) {
 
 /** Keys, values, scores and weights as a table, in a fold. */
 function createNumbers(keys, values, labels) {
-  const short = (point) => `(${point.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+  const short = (point) =>
+    `(${point.map((number) => withMinus(Number(number.toPrecision(4)))).join(", ")})`;
   return createFold(({ scores, weights }) => {
     const rows = keys.map((key, j) => [
       labels[j] ?? String(j),
       short(key),
       short(values[j]),
-      scores[j].toFixed(3),
+      withMinus(scores[j].toFixed(3)),
       shortNumber(weights[j], 3),
     ]);
     const columns = [labels.length ? "label" : "index", "key", "value", "score", "weight"];
@@ -242,7 +243,8 @@ function createNumbers(keys, values, labels) {
 
 /** "(1.90, 0.92)", never with a negative zero. */
 function pointText(point) {
-  return `(${point.map((number) => (Math.abs(number) < 0.005 ? 0 : number).toFixed(2)).join(", ")})`;
+  const text = (number) => (Math.abs(number) < 0.005 ? 0 : number).toFixed(2);
+  return `(${point.map((number) => withMinus(text(number))).join(", ")})`;
 }
 
 function render({ model, el }) {
@@ -312,7 +314,7 @@ function render({ model, el }) {
     valuePlane.draw(found.weights, found.output, way);
     table.draw(found, { label: "Scores and weights" });
     queryText.textContent = pairText(query);
-    const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
+    const weights = Array.from(found.weights, (weight) => tileNumber(weight)).join(" ");
     news.push(...goalChips.draw(Array.from(found.weights)));
     live.textContent = [
       ...news.map((name) => `${name} is reached`),

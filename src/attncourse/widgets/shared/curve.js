@@ -1,6 +1,7 @@
 // The loss of trainings, step by step.
 
 import { element, svgElement } from "./dom.js";
+import { wholeText } from "./numbers.js";
 import { createHeading } from "./parts.js";
 
 /**
@@ -35,7 +36,7 @@ export function createCurves({
   for (const tick of ticks) lineAt(tick, "attn-grid-line");
   for (const { loss } of marks) lineAt(loss, "attn-mark-line");
   const marked = marks.map(({ name, loss }) => labelAt(loss, `${name} ${loss.toFixed(2)}`));
-  const grid = ticks.map((tick) => labelAt(tick, String(tick).replace(/^0/, "")));
+  const grid = ticks.map((tick) => labelAt(tick, String(tick)));
   const plot = element("div", { class: "attn-curves" }, svg, names);
   if (marked.length > 0) plot.append(element("div", { class: "attn-curve-marks" }, ...marked));
   const scale = element("div", { class: "attn-curve-scale" }, ...grid);
@@ -43,7 +44,7 @@ export function createCurves({
     "div",
     { class: "attn-curve-ends" },
     element("span", {}, "step 0"),
-    element("span", {}, String(steps)),
+    element("span", {}, wholeText(steps)),
   );
   const drawing = element("div", { class: "attn-curve-box", role: "img" }, scale, plot, ends);
   const node = element("div", {}, createHeading(heading), drawing);
@@ -84,7 +85,7 @@ export function createCurves({
     names.replaceChildren(...placed([...labels.values()]).map((label) => nameTag(label, shown)));
     const [first, last] = [current?.points[0], current?.points.at(-1)];
     const told = last ? `from ${first[1].toFixed(2)} to ${last[1].toFixed(3)}` : "none yet";
-    drawing.setAttribute("aria-label", `Loss over ${steps} steps: ${told}${held}`);
+    drawing.setAttribute("aria-label", `Loss over ${wholeText(steps)} steps: ${told}${held}`);
   }
 
   /** A curve's name, at its end. */

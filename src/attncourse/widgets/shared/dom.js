@@ -35,7 +35,7 @@ export function showChildren(node, children) {
 /** Make a box that scrolls a stop of the Tab key, so that keys can scroll it, while it is too small. */
 export function reachWhileScrolling(box, name) {
   const update = () => {
-    const scrolls = box.scrollWidth > box.clientWidth;
+    const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1;
     const attributes = { tabindex: 0, role: "group", "aria-label": name };
     for (const [attribute, value] of Object.entries(attributes)) {
       if (scrolls) box.setAttribute(attribute, value);

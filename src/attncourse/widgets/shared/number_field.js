@@ -2,7 +2,7 @@
 
 import { calculated } from "./calculation.js";
 import { element } from "./dom.js";
-import { hasDoubtfulComma, parseNumber } from "./numbers.js";
+import { hasDoubtfulComma, parseNumber, withMinus } from "./numbers.js";
 import { onDragSideways } from "./touch.js";
 
 const LONGEST = 24; // characters of a text that are told
@@ -14,7 +14,7 @@ const BEGUN_MASK = /^\s*[-\u2212]\s*[infty]*$/i;
 
 /** A float32 as it was most likely typed: 0.1 and not 0.10000000149. */
 function asTyped(number) {
-  return number === -Infinity ? "\u2212∞" : String(Number(number.toPrecision(7)));
+  return number === -Infinity ? "\u2212∞" : withMinus(Number(number.toPrecision(7)));
 }
 
 /** What a reader typed as a number, perhaps as a fraction or as minus infinity, or NaN. */

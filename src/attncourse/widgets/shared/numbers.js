@@ -1,8 +1,23 @@
 // Numbers and lists in words, numbers as readers type them, and round ones for an axis.
 
-/** ".31" without the leading zero; "1.00" when it rounds to 1. */
+/** A number as text, with a minus sign as prose has it in place of a hyphen: "−1.5", "1e−7". */
+export function withMinus(number) {
+  return String(number).replace(/-(?=[\d.])/g, "\u2212");
+}
+
+/** "34,560", as prose has it. */
+export function wholeText(number) {
+  return number.toLocaleString("en-US");
+}
+
+/** "0.31" */
 export function shortNumber(weight, digits = 2) {
-  return weight.toFixed(digits).replace(/^0/, "");
+  return withMinus(weight.toFixed(digits));
+}
+
+/** ".31" where a cell or a tile has no room for the zero; "1.00" when it rounds to 1. */
+export function tileNumber(weight) {
+  return shortNumber(weight).replace(/^0/, "");
 }
 
 /** A number with two decimals at most, and an exponent where it would be long: "−1.5", "2e6". */
@@ -10,10 +25,7 @@ export function plainNumber(number) {
   const size = Math.abs(number);
   if (size === Infinity) return number < 0 ? "\u2212∞" : "∞";
   const isLong = size >= 1e5 || (size > 0 && size < 0.005);
-  const text = isLong
-    ? number.toExponential(1).replace("e+", "e")
-    : String(Number(number.toFixed(2)));
-  return text.replaceAll("-", "\u2212");
+  return withMinus(isLong ? number.toExponential(1).replace("e+", "e") : Number(number.toFixed(2)));
 }
 
 /** Items as a list in words: "3, 4 and 5". */

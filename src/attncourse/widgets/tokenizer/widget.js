@@ -1,6 +1,6 @@
 // Tokenizer: a text cut into tokens by merges that were learned, and what may follow it.
 
-import { element } from "../shared/dom.js";
+import { element, reachWhileScrolling } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
 import {
   createControls,
@@ -133,6 +133,7 @@ function createNext(vocabulary, counts) {
     rest.textContent =
       others.length > 0 ? `${many(others.length, "other")}: ${shortNumber(left)} together` : "";
   }
+  list.style.setProperty("--most", MOST_NEXT);
   return { node: element("div", {}, heading, list, rest), draw };
 }
 
@@ -158,8 +159,11 @@ function render({ model, el }) {
   });
   const last = createNote();
   const list = element("ol", { class: "attn-pieces", "aria-label": "Tokens with their ids" });
-  // Without a merge it is longest: that much room it always has, so that the slider moves nothing.
+  // Any text has the room that the first one takes without a merge, so that nothing moves below it.
   const room = element("ol", { class: "attn-unmerged", "aria-hidden": "true" });
+  room.append(...encode(model.get("text"), merges, 0).map((id) => createPiece(id, 0)));
+  const scroll = element("div", { class: "attn-seen" }, list);
+  reachWhileScrolling(scroll, "Tokens");
   const live = createLive();
   const table = createNumbers(tokens);
   const next = vocabulary.length > 0 ? createNext(vocabulary, counts) : null;
@@ -172,7 +176,7 @@ function render({ model, el }) {
       slider.node,
     ),
     last,
-    element("div", { class: "attn-roomy" }, room, list),
+    element("div", { class: "attn-roomy" }, room, scroll),
     live,
     ...(next ? [next.node] : []),
     table.node,
@@ -199,7 +203,6 @@ function render({ model, el }) {
     const ids = encode(text, merges, number);
     list.dir = RIGHT_TO_LEFT.test(text) ? "rtl" : "ltr";
     list.replaceChildren(...ids.map((id) => createPiece(id, number)));
-    room.replaceChildren(...encode(text, merges, 0).map((id) => createPiece(id, 0)));
     const letters = many(Array.from(text).length, "character");
     const size = new TextEncoder().encode(text).length;
     live.textContent =

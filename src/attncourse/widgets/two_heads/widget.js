@@ -177,7 +177,7 @@ function createStacked(name, T, width) {
   return { node, draw };
 }
 
-/** The token that a row of weights looks at most: "token 1 (.80)", or "both alike (.50)". */
+/** The token that a row of weights looks at most: "token 1 (0.80)", or "both alike (0.50)". */
 function preference(row) {
   const [most, next] = Array.from(row).sort((a, b) => b - a);
   const tie = most - next < 0.005;
