@@ -45,9 +45,9 @@ export function answeredBy(logits, questions, { readouts }) {
 
 /**
  * A line for each question of a word, with what is answered. A wrong answer has the right one beside
- * it; there is always room for that, so nothing moves when answers change.
+ * it, after what it `must` be; there is always room for that, so nothing moves when answers change.
  */
-export function createSlots(questions, readouts) {
+export function createSlots(questions, readouts, must = " ") {
   const slots = questions.map(({ what }) => {
     const answer = element("span", { class: "attn-given" });
     const mark = element("span", { class: "attn-mark" });
@@ -67,7 +67,7 @@ export function createSlots(questions, readouts) {
       const room = wrong.length > wanted.length ? wrong : wanted;
       writeAttribute(node, "data-room", `${what}: ${room}`);
       write(answer, texts[given === null ? right : given[i]]);
-      write(mark, given === null ? " (wanted)" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
+      write(mark, given === null ? " (wanted)" : isWrong ? ` ✗${must}${texts[right]}` : " ✓");
     });
   }
   return { nodes: slots.map(({ node }) => node), draw };
