@@ -280,7 +280,7 @@ export function renderSmall({ model, el }, readState) {
     const begun = training.drawRun();
     shares.draw(shown, runBefore());
     if (shown === null) live.textContent = "Not trained yet: these weights are random.";
-    else if (begun !== null) live.textContent = begun;
+    else if (begun !== null) write(live, begun);
     const isTold = runs.isOver(shown) && shown.evaluation;
     if (isTold) live.textContent = sayVerb(shown);
     why.hidden = !(isTold && shown.numHeads > 1 && isLearned(shown));
