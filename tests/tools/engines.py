@@ -6,6 +6,7 @@ screen that nobody sees (Xvfb).
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Playwright
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.webkitgtk.service import Service
+from urllib3.exceptions import HTTPError
 
 NEEDED = {
     "Firefox": (("firefox-esr", "firefox"), "apt-get install firefox-esr"),
@@ -27,6 +30,7 @@ KEYS = {
 }  # fmt: skip
 WIDTH, HEIGHT = 1000, 900
 SECONDS = 30  # until it is clear that something never comes
+STARTS = 4  # of a browser that may stand still before it shows anything
 
 
 def find_engine(name: str) -> str | None:
@@ -75,7 +79,21 @@ class WebKit:
         os.close(end)
         assert display, "Xvfb didn't start"
         environment = os.environ | {"DISPLAY": f":{display}"}
-        self.driver = webdriver.WebKitGTK(service=Service(path, env=environment))
+        self.driver = self._driver(path, environment)
+
+    def _driver(self, path: str, environment: dict[str, str]) -> webdriver.WebKitGTK:
+        """Start the browser; now and then one stands still at its start, so another is tried."""
+        usual = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(SECONDS)  # Selenium takes it over, and else would wait for ever
+        try:
+            for attempt in range(STARTS):
+                try:
+                    return webdriver.WebKitGTK(service=Service(path, env=environment))
+                except (HTTPError, WebDriverException):
+                    if attempt == STARTS - 1:
+                        raise
+        finally:
+            socket.setdefaulttimeout(usual)
 
     def open(self, address: str):
         """Go to an address."""

@@ -146,6 +146,7 @@ def test_answers_numbers_and_lines_that_come_and_go_move_nothing(lab, width):
     for part in zip(*tops, strict=True):
         assert max(part) - min(part) < 0.5
     if width == 360:  # the name of a pair leaves room for what is told of it
+        page.locator(".attn-opener").last.click()
         page.get_by_role("button", name="Repeat it").click()
         room, *names = page.locator(".attn-repeat").evaluate("""(node) => [
           node.querySelector(".attn-scroll").clientWidth,
@@ -178,6 +179,27 @@ def test_the_slider_and_the_maps_are_in_one_view(lab, num_heads):
         top = slider(page).bounding_box()["y"]
         maps = page.locator(seen).bounding_box()
         assert maps["y"] + maps["height"] - top < height - HEADER
+
+
+@pytest.mark.parametrize("width", [360, 390, 1000, 1440])
+def test_all_of_sixteen_heads_can_be_muted_and_a_phone_folds_what_few_need(show, width):
+    page = show(quick(16), width=width)
+    is_phone = width < 400
+    openers = page.locator(".attn-opener:visible")
+    assert openers.count() == (5 if is_phone else 0)
+    heads = page.locator(".attn-switches label")
+    if is_phone:
+        assert page.locator(".attn-widget").bounding_box()["height"] < 2000
+        assert page.locator(".attn-map:visible, .attn-switches:visible").count() == 0
+        page.locator(".attn-tile").nth(3).click()
+        assert page.locator(".attn-map").is_visible()  # of a head that is pressed
+        openers.nth(1).press("Enter")
+        assert openers.nth(1).get_attribute("aria-expanded") == "true"
+    box = page.locator(".attn-switches").bounding_box()
+    places = [head.bounding_box() for head in heads.all()]
+    assert len({(place["x"], place["y"]) for place in places}) == 16
+    assert all(place["x"] + place["width"] <= box["x"] + box["width"] + 1 for place in places)
+    assert all(place["y"] + place["height"] <= box["y"] + box["height"] for place in places)
 
 
 def test_a_training_out_of_sight_draws_nothing_before_it_ends(lab):
@@ -636,6 +658,7 @@ def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
     assert all(line.endswith(" learned") for line in lines)
     # On a phone names stay in sight while the table scrolls.
     page.set_viewport_size({"width": 360, "height": 900})
+    page.locator(".attn-folded:has(.attn-kept) > .attn-opener").click()
     places = page.locator(".attn-kept .attn-scroll").evaluate("""(box) => {
       const {left, top} = box.getBoundingClientRect();
       box.scrollTo(1000, 1000);

@@ -133,7 +133,7 @@ def test_scores_answers_and_baselines_are_those_of_python(lab, name, symbols, ml
 def test_the_row_that_asks_how_it_changes_with_the_values_and_what_muting_does_are_torchs(lab):
     page = lab(quick(2, steps=40))
     train(page)
-    note = page.locator(".attn-second .attn-note:visible", has_text="tries with other values")
+    note = page.locator(".attn-large .attn-note:visible", has_text="tries with other values")
     note.wait_for()
     task = lookup()
     model = torch_model(page, task, 2)
@@ -374,6 +374,8 @@ def is_beside(page, name="1 head, seed 0"):
 def test_a_model_stays_beside_another_one(lab, width):
     page = lab(quick(1, task="concord"), width=width)
     train(page)
+    if width == 360:
+        page.locator(".attn-folded:has(.attn-kept) > .attn-opener").click()
     is_beside(page).check()
     assert page.locator(".attn-grid").count() == 1  # there is no other one yet
     page.locator(".attn-track input").press("ArrowRight")

@@ -150,6 +150,10 @@ def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show)
     )
     nouns = [pair for pair in classes if pair[1]]
     assert nouns == [["king", "ba"], ["sister", "ki"], ["nephew", "lu"]]
+    sentence = concord.read(quick().sentence)
+    rule = page.locator(".attn-note").first.inner_text()
+    for readout, answers in concord.readouts.items():
+        assert answers[sentence.answers[readout][VERB]] in rule
     page = show(quick(sentence=LONGEST))
     assert page.locator(".attn-said .attn-query").inner_text() == "gave"  # its last verb
 
@@ -187,9 +191,11 @@ def test_each_number_of_heads_is_trained_once_and_the_run_before_stays_beside(la
     before, answers = arcs_on(page), answers_on(page, ".attn-asked")[0]
     shares = page.locator(".attn-number").all_inner_texts()
     assert page.locator(".attn-ghost").all_inner_texts() == ["", ""]
+    assert page.locator(".attn-arc-key").is_hidden()
     page.get_by_role("button", name="Try 2 heads").click()
     told(page, 2)
     answered(page)
+    assert page.locator(".attn-arc-key").is_visible()  # what gray arcs are is said
     assert arcs_on(page, before=True) == before and len(arcs_on(page)) == 2
     marks = [f"1 head: {given} {'✓' if right else '✗'}" for given, right in answers]
     assert page.locator(".attn-ghost").all_inner_texts() == marks

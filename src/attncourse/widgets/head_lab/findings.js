@@ -26,11 +26,7 @@ export function pairsOf(sentence, relation) {
   return pairs.map(([word, partner]) => [Number(word), partner]);
 }
 
-/**
- * For each relation by its name the distance at which most partners stand, and their share:
- * {offset, share}. Of several such distances it is the shortest, to the left before to the right, as
- * in attnlib.patterns.best_offset.
- */
+/** For each relation where most partners stand, and their share: {offset, share}; as patterns.best_offset. */
 export function bestOffsets(sentences, relations) {
   const found = relations.map(({ name }) => {
     const counts = new Map();
@@ -66,20 +62,14 @@ export function bestHead(masses) {
   return { head: masses.indexOf(mass), mass };
 }
 
-/**
- * For each relation by its name its best head, as `bestHead`, of all layers; `mass` is that of an
- * evaluation.
- */
+/** For each relation its best head of all layers; `mass` is that of an evaluation. */
 export function bestHeads(mass) {
   return Object.fromEntries(
     Object.entries(mass).map(([relation, layers]) => [relation, bestHead(layers.flat())]),
   );
 }
 
-/**
- * What a head is best at: the relation in which it is furthest above a fixed distance; null if it
- * is so in none.
- */
+/** The relation in which a head is furthest above a fixed distance, or null. */
 export function specialty(head, mass, baselines) {
   const all = Object.entries(mass).map(([relation, layers]) => ({
     relation,
@@ -101,10 +91,7 @@ export function needsOfOneWord(relations) {
   );
 }
 
-/**
- * Between which weights nine of ten rows lie that a head has at one place: {low, high} of each head
- * for each of some columns. `maps` are the weights of sentences as long as T, [h, T, T] each.
- */
+/** Where nine of ten weights of a row lie: {low, high} for each head and column; `maps` are [h, T, T] each. */
 export function spreadOf(maps, T, row, columns) {
   const heads = maps[0].length / T ** 2;
   const ofHead = (head, column) => {

@@ -1,5 +1,4 @@
-// HeadLab's finished models, each with what it gets right; pressed, one is shown again, and another
-// stays beside it.
+// HeadLab's finished models, each with what it gets right.
 
 import { nameOfRun } from "../lab/words.js";
 import { element, reachWhileScrolling } from "../shared/dom.js";
@@ -20,10 +19,11 @@ export function createKept(setting, { choose, keep }) {
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...head)), body);
   const scroll = element("div", { class: "attn-scroll" }, table);
   reachWhileScrolling(scroll, "Your models so far"); // it may be empty
+  const title = "Your models so far";
   const node = element(
     "div",
     { class: "attn-kept" },
-    createHeading("Your models so far"),
+    createHeading(title),
     createNote("Press one to see it again. Tick another to compare."),
     scroll,
   );
@@ -64,5 +64,5 @@ export function createKept(setting, { choose, keep }) {
       row.tick.draw(run === beside);
     });
   }
-  return { node, draw };
+  return { title, node, draw };
 }

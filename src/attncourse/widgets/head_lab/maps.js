@@ -10,10 +10,7 @@ import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture } from "../shared/weights_picture.js";
 import { nameOf, pairsOf } from "./findings.js";
 
-/**
- * Weights as a picture, with frames around the true partners; rows that ask for nothing are faint, and
- * forbidden looks blank.
- */
+/** Weights as a picture, with frames around the true partners. */
 export function createPicture() {
   const picture = createWeightsPicture();
   const faint = svgElement("path", { class: "attn-faint" });

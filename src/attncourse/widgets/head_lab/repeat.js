@@ -7,9 +7,6 @@ import { createTable } from "../shared/tables.js";
 import { bestHeads, hasLearned, nameOf } from "./findings.js";
 import { rowsNamed } from "./tasks.js";
 
-const SUMS_TO_ONE =
-  "Where each gets more than half of a row, one head can't find both: a row sums to 1.";
-
 /** In how many models that learned two relations these have the same best head: {shared, models}. */
 export function countSharing(runs, pair) {
   const isLearned = ({ evaluation }) => pair.every((name) => hasLearned(evaluation, name));
@@ -52,10 +49,7 @@ function createPlot({ name: relation, chance, share }, counts) {
   return { node, draw };
 }
 
-/**
- * How often relations share their best head, in models of each number of heads but one; then, in
- * parentheses, how often they do so in ours, where there are some.
- */
+/** How often relations share their best head, by number of heads; in parentheses, in ours. */
 function sharingTable(runs, counts, { pairs: ofOneWord, otherPairs, ours }) {
   const several = counts.filter((count) => count > 1);
   const rowOf = (pair) => {
@@ -69,23 +63,23 @@ function sharingTable(runs, counts, { pairs: ofOneWord, otherPairs, ours }) {
     return [pair.map(nameOf).join(", "), ...cells];
   };
   const columns = ["the two relations", ...several.map(headsInWords)];
-  const whose = `your models${ours ? " (and of ours)" : ""}`;
-  const question = `of ${whose} that learned both, how many find them with one head`;
   const tables = [
-    [`Needed by the same word: ${question}. ${SUMS_TO_ONE}`, ofOneWord],
-    [`Needed by different words: ${question}`, otherPairs],
+    ["Needed by the same word", ofOneWord],
+    ["Needed by different words", otherPairs],
   ].filter(([, pairs]) => pairs.length > 0);
   return tables.map(([caption, pairs]) => createTable(caption, columns, pairs.map(rowOf)));
 }
 
-/**
- * All finished models of a setting together; `start` and `stop` train one of each kind in the
- * background.
- */
+/** All finished models of a setting; `start` and `stop` train one of each kind in the background. */
 export function createRepeat(setting, counts, seeds, { start, stop }) {
   const plots = rowsNamed(setting, setting.drawn).map((row) => createPlot(row, counts));
   const tables = element("div", { class: "attn-scroll", tabindex: 0, role: "group" });
   tables.setAttribute("aria-label", "How often relations share a head");
+  const question = createNote(
+    `Of your models${setting.ours ? " (and of ours)" : ""} that learned two relations, how many find ` +
+      "both with one head? Where each gets more than half of a row, one head can't: a row sums to 1.",
+  );
+  question.hidden = setting.pairs.length === 0;
   let press = start;
   const button = createButton("", () => press());
   const status = element("span", { class: "attn-repeated" });
@@ -98,14 +92,16 @@ export function createRepeat(setting, counts, seeds, { start, stop }) {
       ["attn-dot-key attn-current", "the one shown above"],
       ["attn-baseline-key", "what guessing gets"],
     ),
+    question,
     tables,
   );
   let isOpen = false; // from the first repetition on
   const all = counts.length * seeds;
+  const title = "Do other seeds learn the same?";
   const node = element(
     "div",
     { class: "attn-repeat" },
-    createHeading("Is it so every time?"),
+    createHeading(title),
     createNote(
       `One model proves little. Repeat it with all numbers of heads and ${seeds} seeds each: the ` +
         "models train in the background, and a dot appears for each.",
@@ -114,10 +110,7 @@ export function createRepeat(setting, counts, seeds, { start, stop }) {
     found,
   );
 
-  /**
-   * `over` are models that are done or were stopped, `isRepeating` is whether more come, `problem` why
-   * none can.
-   */
+  /** `over` are models that are done or were stopped; `problem` says why no more can come. */
   function draw(over, shown, { isRepeating, problem }) {
     const runs = over.filter(({ state }) => state === "done");
     const countOf = (some) => some.filter(({ seed }) => seed < seeds).length;
@@ -131,5 +124,5 @@ export function createRepeat(setting, counts, seeds, { start, stop }) {
     for (const plot of plots) plot.draw(runs, shown);
     tables.replaceChildren(...sharingTable(runs, counts, setting));
   }
-  return { node, draw };
+  return { title, node, draw };
 }

@@ -7,10 +7,7 @@ import { element } from "../shared/dom.js";
 import { createHeading, createLegend, createSwatch } from "../shared/parts.js";
 import { bestHeads, nameOf } from "./findings.js";
 
-/**
- * Two bars for what is asked: answers that are right, and the best head's weight on the true partner.
- * `asked` are the rows of a setting.
- */
+/** Two bars for each row of a setting: right answers, and the best head's weight on the partner. */
 export function createScores({ rows: asked, legend: baseline }) {
   const rows = asked.map(({ name, chance, share }) => {
     const right = createBar("attn-right");
@@ -57,7 +54,7 @@ export function createScores({ rows: asked, legend: baseline }) {
    * where there are two.
    */
   function draw(evaluation, trained, distances, { of, who = "", muted = [], forbidden = null }) {
-    heading.textContent = `${who}What it gets right, in sentences it never saw`;
+    heading.textContent = `${who}What it gets right in new examples`;
     const bests = evaluation === null ? null : bestHeads(evaluation.mass);
     for (const row of rows) row.draw(evaluation, bests, trained, distances, muted, of);
     beforeEntry.hidden = trained === null;

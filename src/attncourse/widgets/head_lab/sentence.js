@@ -2,7 +2,7 @@
 
 import { concord } from "../engine/language.js";
 import { createArcs } from "../shared/arcs.js";
-import { element, write, writeAttribute } from "../shared/dom.js";
+import { element, write } from "../shared/dom.js";
 import { createButton, createForm } from "../shared/parts.js";
 import { answersOf, partOf } from "./findings.js";
 
@@ -45,9 +45,9 @@ export function answeredBy(logits, questions, { readouts }) {
 
 /**
  * A line for each question of a word, with what is answered. A wrong answer has the right one beside
- * it; there is always room for that, so nothing moves when answers change.
+ * it, as what it `must` be.
  */
-export function createSlots(questions, readouts) {
+export function createSlots(questions, readouts, must = " ") {
   const slots = questions.map(({ what }) => {
     const answer = element("span", { class: "attn-given" });
     const mark = element("span", { class: "attn-mark" });
@@ -58,16 +58,12 @@ export function createSlots(questions, readouts) {
   /** `asked` are questions of the same form; `given` is null before there are answers. */
   function draw(asked, given) {
     slots.forEach(({ node, answer, mark }, i) => {
-      const { what, readout, right } = asked[i];
+      const { readout, right } = asked[i];
       const texts = readouts[readout];
-      const longest = texts.reduce((a, b) => (b.length > a.length ? b : a));
       const isWrong = given !== null && given[i] !== right;
       node.classList.toggle("attn-wrong", isWrong);
-      const [wrong, wanted] = [`${longest} ✗ ${texts[right]}`, `${texts[right]} (wanted)`];
-      const room = wrong.length > wanted.length ? wrong : wanted;
-      writeAttribute(node, "data-room", `${what}: ${room}`);
       write(answer, texts[given === null ? right : given[i]]);
-      write(mark, given === null ? " (wanted)" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
+      write(mark, given === null ? " (wanted)" : isWrong ? ` ✗${must}${texts[right]}` : " ✓");
     });
   }
   return { nodes: slots.map(({ node }) => node), draw };
@@ -90,7 +86,7 @@ function createCard(place, others, questions, readouts, { choose, look }) {
       );
   field.addEventListener("change", () => choose(place, field.value));
   const slots = createSlots(questions, readouts);
-  const answers = element("span", { class: "attn-row" }, ...slots.nodes);
+  const answers = element("span", {}, ...slots.nodes);
   const node = element("div", { class: "attn-card" }, field, answers);
   for (const kind of ["pointerdown", "focusin"]) node.addEventListener(kind, () => look(place));
 
@@ -104,10 +100,9 @@ function createCard(place, others, questions, readouts, { choose, look }) {
 }
 
 /**
- * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
- * `rng`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
- * not be drawn yet. `cards` are the words, one below the other, with their answers and with arcs, from
- * the one that a reader chooses by `look(place)`; `another` is how to get others.
+ * A sentence that a reader changes word by word, types (of Concord) or has drawn with `rng`:
+ * `choose(sentence)` is told a new one; `wanted()` is the newest, perhaps not drawn yet. `cards` are the
+ * words with answers and arcs, from the one chosen by `look(place)`; `another` is how to get others.
  */
 export function createSentence(setting, rng, { choose, wanted, look }) {
   const { task } = setting;

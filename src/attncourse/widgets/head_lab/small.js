@@ -50,6 +50,24 @@ function marked(words, { verb, wanted }) {
   });
 }
 
+/** What the verb's two answers must be, and why: each has the class of its noun. */
+function createRule({ words, answers }, { verb, wanted }) {
+  const word = (place, name) => element("span", { class: name }, words[place]);
+  const [subject, object] = wanted.map((place) => concord.classOf(words[place]).slice(1));
+  const [who, whom] = Object.entries(concord.readouts).map(
+    ([readout, texts]) => texts[answers[readout][verb]],
+  );
+  return [
+    "In a made-up language nouns have classes: ",
+    word(wanted[0], "attn-key"),
+    ` ${subject}, `,
+    word(wanted[1], "attn-key"),
+    ` ${object}. So `,
+    word(verb, "attn-query"),
+    ` must answer “who?” with ${who} (${subject} + ${who.slice(subject.length)}) and “whom?” with ${whom}. Arcs: where its heads look.`,
+  ];
+}
+
 /** What a model answers a verb's two questions, and below it what `before` did. */
 function createAsked() {
   const node = element("div", { class: "attn-asked" });
@@ -62,13 +80,11 @@ function createAsked() {
     const { words, partners } = sentence;
     verb = verbOf(sentence).verb;
     questions = questionsOf(sentence, concord);
-    const asked = words[verb];
-    const whom = `${asked[0].toUpperCase()}${asked.slice(1)} whom?`;
     for (const question of questions[verb]) {
       const word = words[partners[question.relation][verb]];
-      question.what = `${question.what === "subject" ? `Who ${asked}?` : whom} ${word}`;
+      question.what = `${question.what === "subject" ? "who" : "whom"} (${word})`;
     }
-    slots = createSlots(questions[verb], concord.readouts);
+    slots = createSlots(questions[verb], concord.readouts, " must be ");
     ghosts = slots.nodes.map((slot) => {
       const ghost = element("span", { class: "attn-ghost" });
       slot.append(ghost);
@@ -151,11 +167,10 @@ export function renderSmall({ model, el }, readState) {
   const asked = createAsked();
   const arcs = createArcs();
   const about = createNote();
-  const key = element("div", {
-    class: "attn-legend",
-    role: "img",
-    "aria-label": "Colors of heads",
-  });
+  const key = createLegend();
+  const ghostKey = element("span");
+  const [ghostEntry] = createLegend(["attn-arc-key", ghostKey]).children;
+  key.classList.add("attn-colors");
   const live = createLive();
   const why = element("p", { class: "attn-why" }, createWhy());
   const more = createFold(makeTables, () => digestNotes(run()));
@@ -237,17 +252,19 @@ export function renderSmall({ model, el }, readState) {
       return `Head ${head + 1}: ${on.join(", ")}.`;
     });
     const looks = [...(before ? looksOf(before, true) : []), ...looksOf(answer)];
+    drawKey(before);
     arcs.draw(looks, `Weights of ${words[verb]}. ${spoken.join(" ")}`);
     more.draw(null, { summary: "More", label: "Table of the weights" });
   }
 
-  function drawKey() {
-    if (key.childElementCount === state.numHeads) return;
-    const word = () => element("span", { class: "attn-word-head" }, "head");
-    const heads = Array.from({ length: state.numHeads }, (_, head) =>
-      element("span", { class: "attn-entry" }, createSwatch(head), word(), `${head + 1}`),
-    );
-    key.replaceChildren(...heads);
+  /** Which head has which color; `before` is the answer whose arcs are gray, or null. */
+  function drawKey(before) {
+    if (key.childElementCount !== state.numHeads + 1) {
+      const heads = Array.from({ length: state.numHeads }, (_, i) => [createSwatch(i), `${i + 1}`]);
+      key.replaceChildren("head", ...createLegend(...heads).children, ghostEntry);
+    }
+    write(ghostKey, before ? `before: ${headsInWords(before.numHeads)}` : "");
+    ghostEntry.hidden = !before;
   }
 
   const ask = createAsker((found) => {
@@ -263,7 +280,7 @@ export function renderSmall({ model, el }, readState) {
     const begun = training.drawRun();
     shares.draw(shown, runBefore());
     if (shown === null) live.textContent = "Not trained yet: these weights are random.";
-    else if (begun !== null) live.textContent = begun;
+    else if (begun !== null) write(live, begun);
     const isTold = runs.isOver(shown) && shown.evaluation;
     if (isTold) live.textContent = sayVerb(shown);
     why.hidden = !(isTold && shown.numHeads > 1 && isLearned(shown));
@@ -278,17 +295,11 @@ export function renderSmall({ model, el }, readState) {
     if (before?.sentence.words.join(" ") === text) state.sentence = before.sentence;
     else {
       const places = verbOf(state.sentence);
-      const verb = element("span", { class: "attn-query" }, words[places.verb]);
       asked.show(state.sentence);
       arcs.show(marked(words, places));
-      about.replaceChildren(
-        "In a made-up language nouns have classes: ba, ki, lu or mo. ",
-        verb,
-        " must name two. Arcs: where its heads look.",
-      );
+      about.replaceChildren(...createRule(state.sentence, places));
     }
     training.draw(state);
-    drawKey();
     const isOther = ["numHeads", "seed", "trained", "sentence"].some(
       (name) => state[name] !== before?.[name],
     );

@@ -101,16 +101,15 @@ export const RELATIONS = Object.values(TASKS).flatMap(({ make }) =>
 /**
  * What is trained but for the number of heads and the seed: the task as in TASKS, and
  *
- *   key                  the same for the same settings
- *   task, options        of engine/tasks.js
- *   spec, recipe         of a model, and of its training
- *   given                weights that a reader brought along, by torch's names, or null
- *   rows                 what it is asked: {name, chance, share}; `share(evaluation)` is right
- *   listed, drawn        the names of those that the list of models tells, and that dots show
- *   pairs, otherPairs    relations that one word needs, and some that different words need
- *   ours                 how many of our models share a head between them: {heads: {pair: counts}}
- *   command, digests     what `python -m attncourse.training` calls it, and the digits of such models that
- *                        the course has trained, by heads and seed; left out where it can't be named
+ *   key             the same for the same settings
+ *   task, options   of engine/tasks.js
+ *   spec, recipe    of a model, and of its training
+ *   given           a reader's own weights, by torch's names, or null
+ *   rows            what is asked: {name, chance, share}; `share(evaluation)` is right
+ *   listed, drawn   the names of rows in the list of models, and of those with dots
+ *   pairs, otherPairs   relations that one word needs, and some of different words
+ *   ours            in how many of our models they share a head: {heads: {pair: counts}}
+ *   command, digests   its name in `python -m attncourse.training`, and digits of the course's models
  *   alternatives, changed   what may stand at a place of a sentence, and the sentence with it
  *
  * `state` is that of widget.js.

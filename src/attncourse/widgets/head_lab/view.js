@@ -9,10 +9,11 @@ import { headsInWords, nameOfHead, namesOfHeads } from "../lab/words.js";
 import { MOST_ARCS } from "../shared/arcs.js";
 import { element } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
-import { createHeading, createNote, createWeightsLegend } from "../shared/parts.js";
+import { createHeading, createLegend, createNote, createWeightsLegend } from "../shared/parts.js";
 import { createFold, createTable } from "../shared/tables.js";
 import { createLossCurves } from "./curve.js";
 import { nameOf, partOf, specialty, spreadOf } from "./findings.js";
+import { createFolded } from "./folded.js";
 import { createForbidding } from "./forbid.js";
 import { createKept } from "./kept.js";
 import { createLargeMap, createSwitches, createTiles, mapsOf, truthOf } from "./maps.js";
@@ -55,7 +56,7 @@ async function askRun(run, question, about) {
 }
 
 /**
- * The view of a setting: its `node`, its `heads`, which stand among the controls, and
+ * The view of a setting: its `node`, its sentence `told`, which stands below the controls, and
  *
  *   draw(state)      show what is chosen
  *   drawRun()        show how far the models are
@@ -88,7 +89,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     wanted: () => state.sentence,
     look: drawArcs,
   });
-  const tiles = createTiles({ choose: (head) => set("head", head) });
+  const tiles = createTiles({
+    choose(head) {
+      set("head", head);
+      enlarged.open();
+    },
+  });
   const tilesBeside = createTiles({
     name: "All heads of the model beside",
     choose(head) {
@@ -116,20 +122,40 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const ofShown = createHeading();
   const ofBeside = createHeading();
   const forbidding = createForbidding(setting, set);
-  const muting = element("div", {}, createNote("Untick a head to mute it."), switches.node);
   const shownHeads = element("div", {}, ofShown, tiles.node);
-  const heads = element(
+  const headsBeside = element("div", {}, ofBeside, tilesBeside.node);
+  const first = element("div", { class: "attn-first" }, scores.node, curves.node);
+  const wanted = setting.partner ?? "the word that must be found";
+  const told = element(
     "div",
     {},
-    createHeading("Where each head looks"),
-    shownHeads,
-    muting,
+    createHeading(setting.heading),
+    sentence.cards,
+    createLegend(["attn-arc-key", wanted]),
+  );
+  const enlarged = createFolded(
+    "One head, enlarged",
+    large,
+    createWeightsLegend(
+      ["attn-frame-key", wanted],
+      ["attn-barred", "blank: forbidden"],
+      ...(setting.faint ? [["attn-faint-key", setting.faint]] : []),
+    ),
+  );
+  const changing = createFolded(
+    "Mute heads, forbid a look",
+    createNote("Untick a head to mute it."),
+    switches.node,
     forbidding.node,
   );
-  const headsBeside = element("div", {}, ofBeside, tilesBeside.node);
-  const first = element("div", { class: "attn-panels attn-first" }, scores.node, curves.node);
-  const told = element("div", {}, createHeading(setting.heading), sentence.cards);
-  const second = element("div", { class: "attn-panels attn-second" }, told, large);
+  const looks = element(
+    "div",
+    { class: "attn-of-heads" },
+    createHeading("Where each head looks"),
+    shownHeads,
+    enlarged.node,
+    changing.node,
+  );
   const kept = createKept(setting, {
     choose(chosen) {
       for (const [name, value] of Object.entries(chosen.setting.chosen ?? {})) set(name, value);
@@ -144,22 +170,17 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     stop: () => runs.stopRepeating(setting),
   });
   const numbers = createFold(makeTables, () => digestNotes(run()));
+  const folded = [
+    [`What is asked. ${setting.another}`, createNote(setting.asked), sentence.another],
+    [kept.title, kept.node],
+    [repeat.title, repeat.node],
+  ].map((parts) => createFolded(...parts).node);
   const node = element(
     "div",
     { class: "attn-view" },
-    second,
-    createWeightsLegend(
-      ["attn-frame-key", setting.partner ?? "the word that must be found"],
-      ["attn-barred", "blank: forbidden"],
-      ...(setting.faint ? [["attn-faint-key", setting.faint]] : []),
-    ),
-    createNote(setting.asked),
-    sentence.another,
-    first,
-    sharing,
-    kept.node,
-    repeat.node,
-    numbers.node,
+    looks,
+    element("div", {}, first, sharing),
+    element("div", { class: "attn-rest" }, ...folded, numbers.node),
   );
 
   function choose(numHeads, seed) {
@@ -362,7 +383,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told.join("")}${barred}`;
   }
 
-  /** The other model's heads, and which model is which. What a reader has pressed stays where it is. */
+  /** The other model's heads. What a reader has pressed stays where it is. */
   function drawBeside() {
     const pressed = kept.node.querySelector(":focus");
     const top = pressed?.getBoundingClientRect().top;
@@ -373,7 +394,6 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   function showBeside(other) {
     if (answerBeside?.run !== other) answerBeside = null;
     ofShown.hidden = other === null;
-    first.classList.toggle("attn-two", other !== null);
     if (other === null) {
       for (const part of [scoresBeside.node, headsBeside]) part.remove();
       return;
@@ -481,5 +501,5 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     look();
     return true;
   }
-  return { node, heads, draw, drawRun, hear };
+  return { node, told, draw, drawRun, hear };
 }

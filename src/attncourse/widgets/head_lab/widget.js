@@ -8,7 +8,7 @@ import { createTraining } from "../lab/controls.js";
 import { areDigests, areDigits } from "../lab/digest.js";
 import { sharedRuns, watchInSight } from "../lab/runs.js";
 import { headsInWords } from "../lab/words.js";
-import { element } from "../shared/dom.js";
+import { element, write } from "../shared/dom.js";
 import {
   createControls,
   createLive,
@@ -170,7 +170,7 @@ function renderWhole({ model, el }) {
   const live = createLive();
   const about = createNote();
   const place = element("div");
-  const headsPlace = element("div", { class: "attn-heads-place" });
+  const toldPlace = element("div");
   const hand = {
     set,
     forgetHeads,
@@ -193,8 +193,7 @@ function renderWhole({ model, el }) {
           element("div", {}, training.buttons, training.seed, training.beginning),
         ),
         training.progress,
-        headsPlace,
-        live,
+        element("div", { class: "attn-told" }, toldPlace, live),
       ],
       [place],
     ),
@@ -217,7 +216,7 @@ function renderWhole({ model, el }) {
 
   function drawTraining() {
     const begun = training.drawRun();
-    if (begun !== null && begun !== live.textContent) live.textContent = begun;
+    if (begun !== null) write(live, begun || "Shown above: the answers that are wanted.");
   }
 
   function draw() {
@@ -230,7 +229,7 @@ function renderWhole({ model, el }) {
     view = viewOf(setting);
     if (place.firstChild !== view.node) {
       place.replaceChildren(view.node);
-      headsPlace.replaceChildren(view.heads);
+      toldPlace.replaceChildren(view.told);
     }
     training.draw(state);
     drawTraining();

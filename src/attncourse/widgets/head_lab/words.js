@@ -35,10 +35,7 @@ export function sayVerb({ numHeads, evaluation }) {
   return `${who} ${verb} learned the ${one}, not the ${other}.`;
 }
 
-/**
- * Whether two things that one word needs are found by one head or by two, or not learned; `evaluation`
- * is null before there is one.
- */
+/** Whether one head or two find what one word needs; `evaluation` may be null. */
 export function saySharing(evaluation, { pairs }) {
   const bests = bestHeads(evaluation?.mass ?? {});
   return pairs.map(([a, b]) => {
@@ -60,9 +57,7 @@ export function saySpread(spread, { relations }) {
   return inWords(relations.map(({ name }, i) => `${range(spread[i])} on ${partOf(name)}`));
 }
 
-/**
- * What is to be learned from a model with one head and two needs; `spread` is that of its head.
- */
+/** What a model with one head and two needs shows; `spread` is that of its head. */
 export function sayOneHead({ setting, evaluation, state, steps }, spread) {
   const both = setting.rows.at(-1).share(evaluation);
   const isFound = both >= LEARNED;
@@ -81,7 +76,7 @@ export function sayForbidden(row, before, now) {
     return "A word then can't look at what it must find: are its answers still right?";
   }
   const [trained, changed] = shares.map((share) => shortNumber(share));
-  return `Right in ${nameOf(row.name)}, in sentences it never saw: ${trained} as trained, ${changed} now.`;
+  return `Right in ${nameOf(row.name)}, in new examples: ${trained} as trained, ${changed} now.`;
 }
 
 /** All heads in which a look can be forbidden: those of the last layer. */
@@ -104,5 +99,5 @@ export function sayAnswers(questions, given, state) {
   ];
   const who = changes.filter(Boolean).join(". ") || "No head is muted";
   const areWrong = wrong > 1 ? `${wrong} are` : `${wrong || "none"} is`;
-  return `${who}: of ${all.length} answers about this sentence, ${areWrong} wrong.`;
+  return `${who}: of ${all.length} answers above, ${areWrong} wrong.`;
 }

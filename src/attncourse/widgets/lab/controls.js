@@ -52,7 +52,7 @@ function createChoice(name, { ticks, choose }) {
  *   buttons, progress    rows of the parts main, others and bar, text, which may stand elsewhere
  *   run()           the run of what is chosen, or null
  *   draw(state)     show what is chosen, and train it once a reader has asked for models
- *   drawRun()       show how far its training is; returns what is to be said of that, or null
+ *   drawRun()       show how far its training is; returns what is newly to be said of it, or null
  *   end()           train nothing any more that has been waited for
  */
 export function createTraining(
@@ -63,6 +63,7 @@ export function createTraining(
   const set = setterOf(model);
   let state = null; // {setting, numHeads, seed, trained, digest}, and of HeadLab {isGiven, canBeGiven}
   let named = null; // {which, digits}: the model, as it was, that the state asks for with which it began
+  let told = null; // what was to be said last
   let isAgain = false; // whether a model is trained because the state it began with asks for it
   let settling; // a timer
   const chosen = () => [state.setting, state.numHeads, state.seed, state.isGiven];
@@ -143,7 +144,9 @@ export function createTraining(
     text.textContent = sayProgress(shown, steps) + sayNamed(shown, wanted);
     const digits = runs.isOver(shown) ? digitsOf(shown) : wanted;
     if (model.get("digest") !== digits) set("digest", digits);
-    return sayBegin(shown, isAgain, few ? ({ numHeads }) => headsInWords(numHeads) : nameOfRun);
+    const before = told;
+    told = sayBegin(shown, isAgain, few ? ({ numHeads }) => headsInWords(numHeads) : nameOfRun);
+    return told === before ? null : told;
   }
   return {
     heads: heads.node,

@@ -38,13 +38,14 @@ export function sayProgress(run, steps) {
 }
 
 /**
- * What is said when a training begins, fails or is gone; null where that is said already. `name` says
- * what a run is called.
+ * What is said while a model trains or rests, and when that fails or is gone; null once it is over. `name`
+ * says what a run is called.
  */
 export function sayBegin(run, isAgain, name) {
   if (run === null) return "";
   if (run.state === "failed") return run.problem.replace(/\.?$/, ".");
-  if (run.state !== "training" || run.steps > 0) return null;
+  if (run.state === "paused") return `Paused: ${name(run)}.`;
+  if (run.state !== "training") return null;
   const again = "The link or saved state asks for this model, trained again here";
   return `${isAgain ? again : "Training"}: ${name(run)}.`;
 }
