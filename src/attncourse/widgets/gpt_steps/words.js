@@ -111,8 +111,8 @@ export function isAtMask({ line, head }) {
 export function sayMask({ token, T }) {
   const ahead = T - 1 - token;
   const others = ahead === 1 ? "the token to come has" : `the ${ahead} tokens to come have`;
-  const why = ahead === 0 ? "" : `, and ${others} no key yet`;
-  const none = `There is none: the cache holds only what has been read${why}.`;
+  const why = ahead === 0 ? "the cache holds only what has been read" : `${others} no key yet`;
+  const none = `There is none: ${why}.`;
   return [" ", element("strong", {}, `A causal mask would stand after this line. ${none}`)];
 }
 
