@@ -63,6 +63,8 @@ def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_
     assert page.locator(".attn-run-dot").count() == 0
     own_weights.uncheck()
     assert labs.kept(page, 2) == [name, "4 heads, seed 0"]
+    ticks = page.locator(".attn-kept [type=checkbox]")  # what began with them isn't kept beside
+    assert [tick.is_visible() for tick in ticks.all()] == [False, True]
     other = labs.with_numbers_of(page, own_model()).state_dict()
     weights = "blocks.0.attention.W_q.weight"
     assert not torch.allclose(other[weights], state[weights], atol=1e-3)

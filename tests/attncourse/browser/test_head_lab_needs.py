@@ -144,7 +144,7 @@ def test_settings_change_what_is_trained(lab):
 
 def test_another_task_is_shown_as_it_was_left_and_nothing_begins_to_train(lab):
     widget = quick(4, task="concord")
-    widget.set_trait("step_counts", [30, 400])
+    widget.set_trait("step_counts", [30, 3000])
     page = lab(widget)
     labs.train(page)
     page.get_by_label("head 1 works").uncheck()
@@ -172,7 +172,7 @@ def test_another_task_is_shown_as_it_was_left_and_nothing_begins_to_train(lab):
     labs.kept(page, 2)
     # What still trains is given up with its task, and doesn't begin again by itself.
     open_task(KEYS, workers=2)
-    choice(page, "Steps").select_option("400")
+    choice(page, "Steps").select_option("3000")
     labs.begun(page)
     open_task(KEYS, workers=3)  # which is open
     open_task("Concord", workers=2)

@@ -120,6 +120,7 @@ def test_the_controls_and_what_they_change_are_in_one_view_and_nothing_moves(lab
         press(page, str(heads))
         told(page, heads)
     assert page.locator(".attn-ghost").first.inner_text().startswith("2 heads")  # the newest other
+    assert page.locator(".attn-why").is_hidden()  # where nothing is learned
     top = page.locator(".attn-controls").bounding_box()["y"]
     verdict = page.locator(".attn-verdict").bounding_box()
     assert verdict["y"] + verdict["height"] - top < height - HEADER

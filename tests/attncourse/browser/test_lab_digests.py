@@ -69,9 +69,8 @@ def test_the_numbers_tell_the_digest_and_the_command_and_a_state_names_the_model
         page = lab(widget)
         progress, digests = page.locator(labs.PROGRESS), page.locator(".attn-digest")
         expect(progress).to_contain_text(named, timeout=60_000)
-        assert re.findall(r"\b[0-9a-f]{8}\b", progress.text_content()) == [
-            *dict.fromkeys((named, own))
-        ]
+        told = re.findall(r"\b[0-9a-f]{8}\b", progress.text_content())
+        assert told == [*dict.fromkeys((named, own))]
         unfold(page)
         assert digests.inner_text().startswith(plain) and digests.inner_text() != plain
         assert ("01234567" in digests.inner_text()) == (named != own)
@@ -92,6 +91,6 @@ def test_a_recipes_own_number_of_heads_is_not_named_and_where_it_stopped_is(lab)
     page = lab(labs.quick(4, 100_000, held_out=10, seed=3))
     command = f"python -m attncourse.training concord --seed 3 --stop {stop_soon(page)}"
     expect(page.locator(".attn-digest code").last).to_have_text(command)
-    page = lab(HeadLab(1, task="lookup"))  # which no command names
+    page = lab(HeadLab(1, task="lookup", steps=3000))  # which no command names
     stop_soon(page)
     assert labs.texts(page, ".attn-digest code") == [digest_on(page)]
