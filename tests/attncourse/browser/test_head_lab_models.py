@@ -117,7 +117,7 @@ def found_by(model, task, sentence, batch, muted=(), relation=None, heads=None):
 
 @pytest.mark.parametrize("case", CASES)
 @torch.no_grad()
-def test_all_numbers_are_torchs_with_muted_heads_and_attention_knockout_too(lab, case):
+def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, case):
     task, chance, h, options = CASES[case]
     kind = task.name.split("-")[0]
     page = lab(labs.quick(h, task=kind, held_out=HELD_OUT, **options))
