@@ -14,11 +14,9 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Playwright
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.webkitgtk.service import Service
-from urllib3.exceptions import HTTPError
 
 NEEDED = {
     "Firefox": (("firefox-esr", "firefox"), "apt-get install firefox-esr"),
@@ -30,7 +28,6 @@ KEYS = {
 }  # fmt: skip
 WIDTH, HEIGHT = 1000, 900
 SECONDS = 30  # until it is clear that something never comes
-STARTS = 4  # of a browser that may stand still before it shows anything
 
 
 def find_engine(name: str) -> str | None:
@@ -64,34 +61,34 @@ class Firefox:
         self.browser.close()
 
 
-class WebKit:
-    """A page in WebKitGTK's own small browser."""
-
-    def __init__(self, _: Playwright, path: str):
+def _started_screen(tries: int = 3) -> tuple[subprocess.Popen, str]:
+    """Start a screen and return its number, too; two that start at once may want the same."""
+    for _ in range(tries):
         end, begin = os.pipe()
-        self.screen = subprocess.Popen(
+        screen = subprocess.Popen(
             ["Xvfb", "-displayfd", str(begin), "-screen", "0", f"{WIDTH}x{HEIGHT}x24"],
             pass_fds=[begin],
             stderr=subprocess.DEVNULL,
         )
         os.close(begin)  # else a screen that can't start would be waited for without end
-        display = os.read(end, 20).decode().strip()  # it comes when the screen is there
-        os.close(end)
-        assert display, "Xvfb didn't start"
-        environment = os.environ | {"DISPLAY": f":{display}"}
-        self.driver = self._driver(path, environment)
+        with os.fdopen(end) as told:
+            display = told.readline().strip()  # it comes when the screen is there
+        if display:
+            return screen, display
+        screen.wait()
+    raise RuntimeError(f"Xvfb didn't start in {tries} tries")
 
-    def _driver(self, path: str, environment: dict[str, str]) -> webdriver.WebKitGTK:
-        """Start the browser; now and then one stands still at its start, so another is tried."""
+
+class WebKit:
+    """A page in WebKitGTK's own small browser."""
+
+    def __init__(self, _: Playwright, path: str):
+        self.screen, display = _started_screen()
+        environment = os.environ | {"DISPLAY": f":{display}"}
         usual = socket.getdefaulttimeout()
-        socket.setdefaulttimeout(SECONDS)  # Selenium takes it over, and else would wait for ever
+        socket.setdefaulttimeout(4 * SECONDS)  # Selenium takes it over, and else waits for ever
         try:
-            for attempt in range(STARTS):
-                try:
-                    return webdriver.WebKitGTK(service=Service(path, env=environment))
-                except (HTTPError, WebDriverException):
-                    if attempt == STARTS - 1:
-                        raise
+            self.driver = webdriver.WebKitGTK(service=Service(path, env=environment))
         finally:
             socket.setdefaulttimeout(usual)
 

@@ -5,14 +5,45 @@ from playwright.sync_api import expect
 
 from attncourse.tasks import concord
 from attncourse.training import RECIPES
+from attncourse.widgets import HeadLab
 from attnlib.model import TransformerModel
 from tools.widget_pages import press
 
 HELD_OUT_SEED = 2**31
+SLIDER, PROGRESS = ".attn-track input", ".attn-progress-text"
+BARS = ".attn-relation + .attn-bar-track + .attn-number"  # the shares of right answers beside them
 LONGEST = (
     "this very strange new princess that this waitress liked gave this quite strange strange "
     "princess yesterday their very strange strange waitress ."
 )
+
+
+def quick(num_heads=2, steps=30, held_out=40, counts=None, recipe=(), **options):
+    """A lab whose models are trained for a moment only, on whatever task."""
+    widget = HeadLab(num_heads, **{"seed": 0} | options)
+    brief = {"steps": steps, "warmup": min(5, steps)} | dict(recipe)
+    induction = widget.recipes["induction"] | brief
+    changes = {
+        "recipe": widget.recipe | brief, "recipes": widget.recipes | {"induction": induction},
+        "step_counts": [steps, 2 * steps], "held_out": held_out,
+        "digests": {},  # which are those of the whole training
+        "counts": counts or widget.counts,
+    }  # fmt: skip
+    for name, value in changes.items():
+        widget.set_trait(name, value)
+    widget.steps = steps
+    return widget
+
+
+def barred(page):
+    """The paths over looks that are forbidden, in each head's small map."""
+    paths = page.locator(".attn-tile .attn-barred-look")
+    return paths.evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
+
+
+def texts(page, selector):
+    """What is to be read at all places of a kind."""
+    return page.locator(selector).all_inner_texts()
 
 
 def train(page):
@@ -22,7 +53,7 @@ def train(page):
 
 
 def trained(page):
-    expect(page.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
+    expect(page.locator(PROGRESS)).to_contain_text("Trained", timeout=60_000)
 
 
 def begun(page):
@@ -48,14 +79,16 @@ def answered(page):
         page.evaluate("lastTraining.ask('weights')")
 
 
+def repeat(page, models=10):
+    """Have models repeated, and wait until all are."""
+    press(page, f"Repeat it: train {models} models")
+    told = page.locator(".attn-repeated")
+    expect(told).to_contain_text(f"{models} of {models}", timeout=60_000)
+
+
 def later(page):
     """Let a second go by on the page's clock, which `lab` has set up."""
     page.clock.run_for(1000)
-
-
-def bars(page):
-    """The shares of right answers, as written beside the bars."""
-    return page.locator(".attn-relation + .attn-bar-track + .attn-number").all_inner_texts()
 
 
 # The texts of a table's rows.
@@ -72,11 +105,27 @@ def with_numbers_of(page, model):
     return model.eval()
 
 
-def model_of(page, num_heads):
-    """Torch's copy of the model of Concord that a page has trained last."""
-    recipe = RECIPES["concord"]
-    model = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": num_heads})
-    return with_numbers_of(page, model)
+def model_of(page, num_heads, task=concord, **sizes):
+    """Torch's copy of the model that a page has trained last."""
+    recipe = RECIPES[task.name.split("-")[0]]
+    sizes = {**recipe.model, "num_heads": num_heads, **sizes}
+    return with_numbers_of(page, TransformerModel.of_sizes(task, **sizes))
+
+
+def masks_of(model, muted):
+    """Masks of its layers' heads, which are counted through the layers."""
+    masks = torch.ones(len(model.blocks), model.blocks[0].attention.num_heads)
+    masks.view(-1)[list(muted)] = 0
+    return list(masks)
+
+
+def in_rgb(color):
+    return f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+def first_of(task):
+    """The sentence that a lab first shows of a task."""
+    return next(iter(task.sentences(1, seed=HELD_OUT_SEED)))
 
 
 # Keep what HeadLab starts at hand, and count it.
@@ -118,15 +167,14 @@ def answers_on(page, words=".attn-card"):
     )
 
 
-def answers_of(model, sentence, muted=()):
+def answers_of(model, sentence, muted=(), task=concord):
     """The same of torch's model."""
-    mask = torch.ones(model.blocks[0].attention.num_heads)
-    mask[list(muted)] = 0
-    logits = model(torch.tensor([sentence.ids]), head_masks=[mask]).logits
+    logits = model(torch.tensor([sentence.ids]), head_masks=masks_of(model, muted)).logits
+    known = sentence.partners.get("induction", range(len(sentence.ids)))
     found = [[] for _ in sentence.words]
-    for readout, answers in concord.readouts.items():
-        for word, right in enumerate(sentence.answers[readout]):
-            if right is not None:
-                given = int(logits[readout][0, word].argmax())
-                found[word].append([answers[given], given == right])
+    for readout, answers in task.readouts.items():
+        for place, right in enumerate(sentence.answers[readout]):
+            if right is not None and place in known:
+                given = int(logits[readout][0, place].argmax())
+                found[place].append([answers[given], given == right])
     return found

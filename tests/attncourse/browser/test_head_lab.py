@@ -6,68 +6,34 @@ from itertools import pairwise
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.head_labs import (
-    CELLS,
-    HELD_OUT_SEED,
-    LISTEN,
-    LONGEST,
-    answered,
-    answers_of,
-    answers_on,
-    bars,
-    begun,
-    kept,
-    later,
-    model_of,
-    tells,
-    train,
-    trained,
-)
+from tools import head_labs as labs
 from tools.weight_pictures import short
-from tools.widget_pages import page_source, press, said, target_sizes, unfold
+from tools.widget_pages import page_source, press, target_sizes
 
-from attncourse.tasks import concord, pack
-from attncourse.training import RECIPES, evaluate
+from attncourse.tasks import concord
 from attncourse.widgets import HeadLab
-from attnlib import palette, patterns
-
-
-def quick(num_heads=2, steps=30, held_out=40, seed=0, **options):
-    """A lab whose models are trained for a moment only."""
-    widget = HeadLab(num_heads, seed=seed, **options)
-    widget.set_trait("recipe", RECIPES["concord"].changed(steps=steps, warmup=5).as_json())
-    widget.set_trait("held_out", held_out)
-    return widget
+from attnlib import palette
 
 
 def example(text):
     """A lab for the tests of what every widget does; no text in it is an author's."""
-    return quick(steps=10, held_out=10)
+    return labs.quick(steps=10, held_out=10)
 
 
 def largest(text):
-    return quick(16, steps=10, held_out=10, sentence=LONGEST)
+    return labs.quick(16, steps=10, held_out=10, sentence=labs.LONGEST)
 
 
 HEADER, TEXT = 64, 722  # pixels: a page's own bar, and a text column with the page's margins
 
 PLACES: set[str] = set()
 KEY = (".attn-track input", "ArrowRight")
-
-
-def slider(page):
-    return page.locator(".attn-track input")
-
-
-def word(page, place):
-    return page.get_by_label(f"Word {place}", exact=True)
-
-
-def typed(page):
-    return page.get_by_label("A sentence of the language")
-
-
+SENTENCE = HeadLab().sentence
+TYPED = '[aria-label="A sentence of the language"]'
 FOCUSED = "document.activeElement.getAttribute('aria-label')"
+
+
+COLOR = "(node) => getComputedStyle(node).backgroundColor"
 # Which word has arcs, and to how many that it must find.
 ARCS_OF = """() => [...document.querySelectorAll(".attn-cards .attn-query select")].map(
   ({value}) => value).concat(document.querySelectorAll(".attn-arc-before").length)"""
@@ -85,40 +51,17 @@ WATCH = """new MutationObserver(look).observe(document.querySelector(".attn-widg
 
 
 def test_nothing_trains_before_a_reader_asks_for_it(lab):
-    page = lab(quick())
+    page = lab(labs.quick())
     expect(page.locator(".attn-arc-before")).to_have_count(2)
     assert page.evaluate(ARCS_OF) == ["gave", 2]  # its subject and its object
-    slider(page).press("ArrowRight")
+    page.locator(labs.SLIDER).press("ArrowRight")
     page.get_by_label("head 1 works").uncheck()
     press(page, "Another seed")
-    later(page)
+    labs.later(page)
     assert page.evaluate("workers") == 0
-    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
-    assert page.locator(".attn-seed").inner_text() == "seed 1"
-    # What is asked, and the right answers, are there all the same.
-    right = concord.read(quick().sentence)
-    assert answers_on(page)[0] == [["bale", False]]
-    assert right.answers["A"][0] == concord.readouts["A"].index("bale")
-
-
-def test_curve_bars_and_maps_move_while_it_trains(lab):
-    page = lab(quick(steps=400))
-    page.evaluate(f"""() => {{
-      window.seen = {{curve: new Set(), bars: new Set(), map: new Set()}};
-      const look = () => {{
-        seen.curve.add(document.querySelector(".attn-curve")?.getAttribute("d"));
-        seen.bars.add(document.querySelector(".attn-score .attn-number").textContent);
-        seen.map.add(document.querySelector("canvas").toDataURL());
-      }};
-      {WATCH}
-    }}""")
-    press(page, "Train")
-    page.wait_for_function("seen.curve.size > 4 && seen.map.size > 4 && seen.bars.size > 2")
-    assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
-    assert page.locator("progress").evaluate("bar => bar.value") > 0
-    press(page, "Stop")
-    expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
-    assert said(page).startswith("Stopped with 2 heads, seed 0: it hasn't learned ")
+    assert labs.texts(page, ".attn-seed, .attn-progress-text") == ["seed 1", "Not trained yet."]
+    assert labs.answers_on(page)[0] == [["bale", False]]  # the right one is there all the same
+    assert concord.read(SENTENCE).answers["A"][0] == concord.readouts["A"].index("bale")
 
 
 # Where each part of a lab begins whose place nothing may change that comes and goes above it.
@@ -129,22 +72,18 @@ TOPS = """() => ["slider", "live", "view", "cards", "grid", "map", "first", "sha
 
 @pytest.mark.parametrize("width", [360, 690, 1000])
 def test_answers_numbers_and_lines_that_come_and_go_move_nothing(lab, width):
-    page = lab(quick(1, steps=100), width=width)
+    page = lab(labs.quick(1, steps=100), width=width)
     page.evaluate(
-        f"""() => {{
-      window.seen = [({TOPS})()];
-      const look = () => seen.push(({TOPS})());
-      {WATCH}
-    }}"""
+        f"() => {{ window.seen = []; const look = () => seen.push(({TOPS})()); {WATCH} }}"
     )
-    train(page)
-    tells(page, "No head is muted")
-    slider(page).press("ArrowRight")
-    tells(page, "Trained with 2 heads")
+    before = page.evaluate(TOPS)
+    labs.train(page)
+    labs.tells(page, "No head is muted")
+    page.locator(labs.SLIDER).press("ArrowRight")
+    labs.tells(page, "Trained with 2 heads")
     tops = page.evaluate("seen")
     assert len(tops) > 10
-    for part in zip(*tops, strict=True):
-        assert max(part) - min(part) < 0.5
+    assert all(top == pytest.approx(before, abs=0.5) for top in tops)
     if width == 360:  # the name of a pair leaves room for what is told of it
         page.locator(".attn-opener").last.click()
         page.get_by_role("button", name="Repeat it").click()
@@ -156,7 +95,7 @@ def test_answers_numbers_and_lines_that_come_and_go_move_nothing(lab, width):
 
 @pytest.mark.parametrize("width", [360, 1000])
 def test_a_pressed_tab_stays_and_a_task_opened_again_is_as_it_was_left(lab, width):
-    page = lab(quick(), width=width)
+    page = lab(labs.quick(), width=width)
     page.evaluate("document.body.style.paddingBlock = '900px'")
     # Nothing of it is made anew, which would take longer than a click may.
     parts = "() => [document.querySelector('.attn-view'), ...document.querySelectorAll('select')]"
@@ -173,17 +112,17 @@ def test_a_pressed_tab_stays_and_a_task_opened_again_is_as_it_was_left(lab, widt
 
 @pytest.mark.parametrize("num_heads", [1, 4])
 def test_the_slider_and_the_maps_are_in_one_view(lab, num_heads):
-    page = lab(quick(num_heads))
+    page = lab(labs.quick(num_heads))
     for width, height, seen in ((TEXT, 900, ".attn-map"), (390, 844, ".attn-grid")):
         page.set_viewport_size({"width": width, "height": height})
-        top = slider(page).bounding_box()["y"]
+        top = page.locator(labs.SLIDER).bounding_box()["y"]
         maps = page.locator(seen).bounding_box()
         assert maps["y"] + maps["height"] - top < height - HEADER
 
 
 @pytest.mark.parametrize("width", [360, 390, 1000, 1440])
 def test_all_of_sixteen_heads_can_be_muted_and_a_phone_folds_what_few_need(show, width):
-    page = show(quick(16), width=width)
+    page = show(labs.quick(16), width=width)
     is_phone = width < 400
     openers = page.locator(".attn-opener:visible")
     assert openers.count() == (5 if is_phone else 0)
@@ -202,153 +141,101 @@ def test_all_of_sixteen_heads_can_be_muted_and_a_phone_folds_what_few_need(show,
     assert all(place["y"] + place["height"] <= box["y"] + box["height"] for place in places)
 
 
-def test_a_training_out_of_sight_draws_nothing_before_it_ends(lab):
+def test_a_training_out_of_sight_is_drawn_once_it_is_seen_or_over(lab):
     """A page has other widgets, and clicks on them would wait for it."""
-    page = lab(quick(steps=200))
-    page.evaluate("document.body.style.paddingBottom = '5000px'")
-    begun(page)
-    page.evaluate(
-        """() => new Promise((gone) => {
-      new IntersectionObserver(([{isIntersecting}]) => {
-        if (isIntersecting) return;
-        const read = () => document.querySelector(".attn-progress-text").textContent;
-        window.told = new Set([read()]);
-        const look = () => told.add(read());
-        WATCH
-        gone();
-      }).observe(document.querySelector(".attn-widget"));
-      scrollTo(0, 5000);
-    })""".replace("WATCH", WATCH)
-    )
-    trained(page)
-    assert said(page).startswith("Trained with 2 heads, seed 0: ")
-    before, after = page.evaluate("[...told]")
-    assert before.startswith("Training: step ") and after.startswith("Trained: 200 steps")
+    page = lab(labs.quick(steps=4000))
+    told = page.locator(labs.PROGRESS)
+    page.evaluate("""() => {
+      document.body.style.paddingBottom = "5000px";
+      new IntersectionObserver(([{isIntersecting}]) => (window.isSeen = isIntersecting))
+        .observe(document.querySelector(".attn-widget"));
+    }""")
+    labs.begun(page)
+    for is_over in (False, True):
+        page.evaluate("scrollTo(0, 5000)")
+        page.wait_for_function("window.isSeen === false")
+        before = told.inner_text()
+        if is_over:
+            page.get_by_role("button", name="Stop", exact=True).dispatch_event("click")
+        else:
+            page.evaluate("window.heard = 0")
+            page.evaluate("lastWorker.addEventListener('message', () => (heard += 1))")
+            page.wait_for_function("heard > 3")
+            labs.later(page)
+            assert told.inner_text() == before
+            page.evaluate("scrollTo(0, 0)")
+        expect(told).not_to_have_text(before)
+    expect(told).to_contain_text("Stopped")
 
 
-def test_a_training_that_comes_in_sight_is_drawn(lab):
-    page = lab(quick(steps=4000))  # not over before it is out of sight
-    press(page, "Train")
-    # Out of sight it hears of some steps, then of nothing more.
-    page.evaluate("""() => new Promise((heard) => {
-      new IntersectionObserver(([{isIntersecting}]) => {
-        if (isIntersecting) return;
-        const own = lastWorker.onmessage;
-        lastWorker.onmessage = (event) => {
-          own(event);
-          if (event.data.kind !== "losses") return;
-          lastWorker.onmessage = null;
-          heard();
-        };
-      }).observe(document.querySelector(".attn-widget"));
-      document.body.style.paddingTop = "5000px";
-      scrollTo(0, 0);
-    })""")
-    later(page)
-    told = page.locator(".attn-progress-text")
-    before = told.inner_text()
-    told.scroll_into_view_if_needed()
-    expect(told).not_to_have_text(before)
+# What is to be seen of a model, and moves while it trains: its losses, shares and maps.
+MOVES = """() => [document.querySelector(".attn-curve")?.getAttribute("d"),
+  [...document.querySelectorAll(".attn-number")].map(({textContent}) => textContent).join(),
+  document.querySelector("canvas").toDataURL()]"""
 
 
-def test_a_training_is_paused_goes_on_and_ends_where_it_would_have(lab):
-    page = lab(quick(steps=60))
+def test_a_training_moves_is_paused_goes_on_and_ends_where_it_would_have(lab):
+    page = lab(labs.quick(steps=100))
     page.evaluate(f"""() => {{
-      const look = () => document.querySelector("progress").value > 0 && !window.isPaused &&
-        (window.isPaused = true) && document.querySelector(".attn-main").click();
+      const look = () => {{
+        if (window.isPaused || !document.querySelector(".attn-curve")?.getAttribute("d")) return;
+        window.isPaused = true;
+        document.querySelector(".attn-main").click();
+      }};
       {WATCH}
     }}""")
+    begin = page.evaluate(MOVES)
     press(page, "Train")
-    progress = page.locator(".attn-progress-text")
-    expect(progress).to_contain_text("Paused: step ")
-    answered(page)
-    paused = progress.inner_text()
-    answered(page)
-    later(page)
-    assert progress.inner_text() == paused
+    expect(page.get_by_role("button", name="Go on")).to_have_count(1)
+    labs.answered(page)
+    step, paused = page.locator(labs.PROGRESS).inner_text(), page.evaluate(MOVES)
+    labs.answered(page)
+    labs.later(page)
+    assert (page.locator(labs.PROGRESS).inner_text(), page.evaluate(MOVES)) == (step, paused)
     press(page, "Go on")
-    trained(page)
+    labs.trained(page)
+    labs.answered(page)
+    end = page.evaluate(MOVES)
+    assert {len({*seen}) for seen in zip(begin, paused, end, strict=True)} == {3}
+    depths = [float(depth) for depth in re.findall(r"[\d.]+[ ,]([\d.]+)", end[0])]
+    assert depths[0] < depths[-1]  # the loss falls
     loss = page.locator(".attn-kept td:nth-child(5)")
     before = loss.inner_text()
     press(page, "Train again")
     expect(loss).to_have_count(0)
-    trained(page)
+    labs.trained(page)
     assert loss.all_inner_texts() == [before]
 
 
 def test_the_slider_trains_other_models_once_where_it_comes_to_rest(lab):
-    page = lab(quick(1))
-    train(page)
-    slider(page).press("ArrowRight")
+    page = lab(labs.quick(1))
+    slider = page.locator(labs.SLIDER)
+    labs.train(page)
+    slider.press("ArrowRight")
     names = ["1 head, seed 0", "2 heads, seed 0"]
-    assert kept(page, 2) == names
-    assert page.locator(".attn-curve").count() == 2
-    assert page.locator(".attn-tile:visible").count() == 2
-    assert page.evaluate("workers") == 2
-    rows = page.locator(".attn-kept tbody tr").all_inner_texts()
-    slider(page).press("ArrowLeft")
-    trained(page)
-    later(page)
+    assert labs.kept(page, 2) == names
+    assert page.locator(".attn-curve").count() == page.locator(".attn-tile:visible").count() == 2
+    rows = labs.texts(page, ".attn-kept tbody tr")
+    slider.press("ArrowLeft")
+    labs.trained(page)
+    labs.later(page)
     assert page.evaluate("workers") == 2  # the first model is still there
-    assert page.locator(".attn-kept tbody tr").all_inner_texts() == rows
-    assert page.locator(".attn-kept [aria-pressed=true]").inner_text() == names[0]
+    assert labs.texts(page, ".attn-kept tbody tr") == rows
+    assert labs.texts(page, ".attn-kept [aria-pressed=true]") == names[:1]
     page.get_by_role("button", name=names[1]).press("Enter")
     assert page.evaluate("document.activeElement.textContent") == names[1]
-    assert slider(page).get_attribute("aria-valuetext") == "2 heads"
+    assert slider.get_attribute("aria-valuetext") == "2 heads"
     press(page, "Another seed")
-    assert kept(page, 3) == [*names, "2 heads, seed 1"]
-    slider(page).evaluate("""(slider) => {
-      for (const value of [2, 3, 4]) {
-        slider.value = value;
-        slider.dispatchEvent(new InputEvent("input", {bubbles: true}));
-      }
-    }""")
-    assert kept(page, 4)[3] == "16 heads, seed 1"
+    assert labs.kept(page, 3) == [*names, "2 heads, seed 1"]
+    slider.evaluate("""(slider) => [2, 3, 4].forEach((value) => {
+      slider.value = value;
+      slider.dispatchEvent(new InputEvent("input", {bubbles: true}));
+    })""")
+    assert labs.kept(page, 4)[3] == "16 heads, seed 1"
     assert page.evaluate("workers") == 4
-
-
-@torch.no_grad()
-def test_what_a_model_answers_and_gets_right_is_torchs_with_all_heads_and_with_some(lab):
-    page = lab(quick(4, steps=120, held_out=60, sentence=LONGEST))
-    train(page)
-    model, sentence = model_of(page, 4), concord.read(LONGEST)
-    tells(page, "No head is muted")
-    held_out = concord.sentences(60, seed=HELD_OUT_SEED)
-    unfold(page)
-    cells = {
-        name: numbers for name, *numbers in page.locator("details tbody tr").evaluate_all(CELLS)
-    }
-    batch = pack(held_out)
-    weights = model(batch.tokens, key_mask=batch.key_mask, need_weights=True).weights[0]
-    for relation in concord.relations:
-        name = relation.name.replace(">", " → ")
-        _, baseline, _, *masses = cells[name]
-        partners = batch.partners[relation.name]
-        scores = patterns.relation_mass(weights, partners)
-        offset, share = patterns.best_offset(partners)
-        assert baseline == f"{short(share, 3)} ({'+' if offset > 0 else '−'}{abs(offset)})"
-        assert list(map(float, masses)) == pytest.approx(scores.heads.tolist(), abs=0.001)
-        best = page.locator(".attn-score", has_text=name).locator(".attn-best")
-        assert best.inner_text() == str(scores.best + 1)
-    for muted, who in (
-        ([], "No head is muted: of "),
-        ([2], "Muted: head 3: of "),
-        ([1, 2], "Muted: heads 2 and 3: of "),
-        ([0, 1, 2, 3], "Muted: heads 1, 2, 3 and 4: of "),
-    ):
-        for head in range(4):
-            page.get_by_label(f"head {head + 1} works").set_checked(head not in muted)
-        tells(page, who)
-        expected = answers_of(model, sentence, muted)
-        assert answers_on(page) == expected
-        wrong = sum(not right for own in expected for _, right in own)
-        assert re.search(rf"\b{wrong} (is|are) wrong", said(page))
-        mask = torch.tensor([float(head not in muted) for head in range(4)])
-        found = evaluate(model, held_out, concord.relations, head_masks=[mask]).relations
-        if muted:
-            page.locator(".attn-before:visible").first.wait_for()
-        answered(page)
-        assert bars(page) == [short(found[relation.name]) for relation in concord.relations]
+    labs.answered(page)  # arcs of one head: those of all would hide the sentence
+    heads = "arcs => new Set(arcs.map(({style}) => style.getPropertyValue('--attn-head'))).size"
+    assert page.locator(".attn-arc:not(.attn-arc-before)").evaluate_all(heads) == 1
 
 
 @pytest.fixture(scope="module")
@@ -357,10 +244,10 @@ def trained_page(browser):
     page, errors = browser.new_page(has_touch=True), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.set_viewport_size({"width": 1000, "height": 900})
-    page.set_content(page_source(quick(steps=60)))
-    page.evaluate(LISTEN)
-    train(page)
-    tells(page, "No head is muted")
+    page.set_content(page_source(labs.quick(steps=60)))
+    page.evaluate(labs.LISTEN)
+    labs.train(page)
+    labs.tells(page, "No head is muted")
     yield page
     page.close()
     assert errors == []
@@ -369,28 +256,29 @@ def trained_page(browser):
 @pytest.fixture
 def asked(trained_page):
     """The same, asked about the sentence with which it began."""
-    typed(trained_page).fill(quick().sentence)
-    typed(trained_page).press("Enter")
-    answered(trained_page)
+    trained_page.locator(TYPED).fill(SENTENCE)
+    trained_page.locator(TYPED).press("Enter")
+    labs.answered(trained_page)
     return trained_page
 
 
 @torch.no_grad()
 def test_a_map_and_arcs_show_a_heads_weights_and_partners(asked):
-    page, sentence = asked, concord.read(quick().sentence)
+    page, sentence = asked, concord.read(SENTENCE)
     assert min(target_sizes(page)) >= 24  # with what comes with a trained model
     assert page.locator(".attn-large .attn-heading").evaluate(BESIDE_ICONS)
-    maps = model_of(page, 2)(torch.tensor([sentence.ids]), need_weights=True).weights[0][0]
-    word(page, 4).focus()
+    maps = labs.model_of(page, 2)(torch.tensor([sentence.ids]), need_weights=True).weights[0][0]
+    page.get_by_label("Word 1", exact=True).focus()
+    assert page.evaluate(ARCS_OF) == ["the", 1]
+    page.locator(".attn-card").nth(3).tap()
     assert page.evaluate(ARCS_OF) == ["gave", 2]
     arcs = page.locator(".attn-arc:not(.attn-arc-before)")
     arcs.first.wait_for(state="attached")
     shown = arcs.evaluate_all("all => all.map((a) => Number(a.style.getPropertyValue('--weight')))")
     weights = maps[:, sentence.words.index("gave")]
     torch.testing.assert_close(torch.tensor(shown), weights[weights >= 0.01], atol=1e-4, rtol=0)
-    word(page, 1).focus()
-    assert page.evaluate(ARCS_OF) == ["the", 1]
-    page.get_by_role("button", name="head 2").click()
+    page.get_by_label("Word 1", exact=True).focus()
+    page.get_by_role("button", name="head 2").tap()
     page.locator(".attn-plot").focus()
     for key in ["Home", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"]:
         page.keyboard.press(key)
@@ -406,105 +294,86 @@ def test_a_map_and_arcs_show_a_heads_weights_and_partners(asked):
     assert faint.count("M") == len(sentence) - len({row for row, _ in pairs})
 
 
-def test_another_word_is_chosen_the_answers_follow_and_the_rest_stays(asked):
-    page = asked
+def test_a_change_is_drawn_once_with_its_answer_and_the_rest_stays(asked):
+    page, field = asked, asked.get_by_label("Word 3", exact=True)
     page.locator(".attn-plot").press("ArrowDown")
-    read = page.locator(".attn-read")
+    read, first = page.locator(".attn-read"), page.locator(".attn-columns span").nth(2)
     before = read.inner_text()
-    page.evaluate("""() => document.querySelectorAll(".attn-card select, .attn-map").forEach(
-      (part) => (part.wasThere = true))""")
-    word(page, 3).focus()
-    word(page, 3).select_option("nun")
-    changed = "the big nun gave a very strange sister their nephew ."
-    expect(typed(page)).to_have_value(changed)
-    answered(page)
-    assert answers_on(page) == answers_of(model_of(page, 2), concord.read(changed))
-    # What may not stand there isn't offered: outside "because" no noun is a thing.
-    words = word(page, 3).locator("option").all_inner_texts()
-    assert "queen" in words and "ball" not in words
-    stayed = "(all) => all.filter((part) => part.wasThere).length"
-    fields = page.locator(".attn-card select")
-    assert fields.evaluate_all(stayed) >= fields.count() - 1
-    assert page.locator(".attn-map").evaluate("(map) => map.wasThere")
-    assert page.evaluate(FOCUSED) == "Word 3"
-    assert read.inner_text() != before and "nun" in page.locator(".attn-rows").inner_text()
-
-
-def test_a_change_is_drawn_once_with_its_answer_and_without_it_if_that_is_late(asked):
-    page = asked
     page.evaluate("""() => {
       const own = lastWorker.onmessage;
       window.held = null;
       lastWorker.onmessage = (event) => (held ? held.push(() => own(event)) : own(event));
-      window.later = setTimeout;  // an answer that comes is drawn with the change, however slowly
-      window.setTimeout = (act, ms, ...rest) => later(act, ms === 50 ? 60_000 : ms, ...rest);
+      window.soon = setTimeout;  // an answer that comes is drawn with the change, however slowly
+      window.setTimeout = (act, ms, ...rest) => soon(act, ms === 50 ? 60_000 : ms, ...rest);
       const tile = document.querySelector(".attn-tile .attn-picture");
       window.blanks = 0;
       const look = () => (blanks += tile.classList.contains("attn-blank"));
       new MutationObserver(look).observe(tile, {attributes: true});
+      window.findParts = () => [...document.querySelectorAll(".attn-map, .attn-card select")];
+      window.parts = findParts();
     }""")
-    words, first = word(page, 1), page.locator(".attn-columns span").first
-    others = words.locator("option").all_inner_texts()
-    words.select_option(others[1])
-    expect(first).to_have_text(others[1])
+    # What may not stand there isn't offered: outside "because" no noun is a thing.
+    words = field.locator("option").all_inner_texts()
+    assert "queen" in words and "ball" not in words
+    field.focus()
+    field.select_option("nun")
+    expect(first).to_have_text("nun")
     assert page.evaluate("blanks") == 0
-    page.evaluate("() => { window.setTimeout = later; window.held = []; }")
-    words.select_option(others[2])
-    expect(first).to_have_text(others[2])
-    assert page.evaluate("blanks") > 0 and not answers_on(page)[0][0][1]
+    changed = "the big nun gave a very strange sister their nephew ."
+    assert page.locator(TYPED).input_value() == changed
+    assert labs.answers_on(page) == labs.answers_of(labs.model_of(page, 2), concord.read(changed))
+    stay = page.evaluate("findParts().map((part, i) => part === parts[i])")
+    assert page.evaluate(FOCUSED) == "Word 3" and stay.count(False) <= 1
+    assert read.inner_text() != before
+    # Without its answer, if that is late.
+    page.evaluate("() => { window.setTimeout = soon; window.held = []; }")
+    field.select_option("queen")
+    expect(first).to_have_text("queen")
+    assert page.evaluate("blanks") > 0 and not labs.answers_on(page)[0][0][1]
     page.evaluate("() => { const all = held; window.held = null; for (const go of all) go(); }")
     tile = page.locator(".attn-tile .attn-picture").first
     expect(tile).not_to_have_class(re.compile("attn-blank"))
 
 
 def test_what_a_reader_does_before_a_change_is_drawn_is_kept(asked):
-    page, field = asked, typed(asked)
+    page, field = asked, asked.locator(TYPED)
     before = field.input_value().split()
-    choose = """(place, word) => {
-      const field = document.querySelector(`[aria-label="Word ${place}"]`);
-      field.value = word ?? [...field.options].find(({value}) => value !== field.value).value;
-      field.dispatchEvent(new Event("change", {bubbles: true}));
-    }"""
-    page.evaluate(f"""() => {{
-      [1, 3].forEach((place) => ({choose})(place));
+    page.evaluate("""() => {
+      window.choose = (place) => {
+        const field = document.querySelector(`[aria-label="Word ${place}"]`);
+        field.value = [...field.options].find(({value}) => value !== field.value).value;
+        field.dispatchEvent(new Event("change", {bubbles: true}));
+      };
+      [1, 3].forEach(choose);
       document.querySelector('[aria-label="Word 2"]').focus();
-    }}""")
+    }""")
     expect(field).not_to_have_value(" ".join(before))
     after = field.input_value().split()
     assert after[0] != before[0] and after[2] != before[2]
     assert page.evaluate(FOCUSED) == "Word 2"
     # Of another length: no field is drawn at a place that isn't there.
     shorter = "a big king gave a sister their nephew ."
-    page.evaluate(
-        f"""(text) => {{
-      ({choose})(10);
-      const field = document.querySelector('[aria-label="A sentence of the language"]');
-      field.value = text;
-      field.form.requestSubmit();
-    }}""",
-        shorter,
+    field.evaluate(
+        "(field, text) => { choose(10); field.value = text; field.form.requestSubmit(); }", shorter
     )
-    expect(page.locator(".attn-card")).to_have_count(9)
-    shown = page.locator(".attn-card select, .attn-card .attn-word").evaluate_all(
-        "(all) => all.map((one) => one.value ?? one.textContent)"
-    )
-    assert shown == shorter.split()
+    cards = page.locator(".attn-card")
+    expect(cards).to_have_count(9)
+    shown = "(all) => all.map((one) => one.value ?? one.textContent).join(' ')"
+    assert cards.locator("select, .attn-word").evaluate_all(shown) == shorter
 
 
 def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(show):
-    page = show(quick())
+    page = show(labs.quick())
     note = page.locator(".attn-note", has_text="Concord").inner_text()
-    words = set(re.findall(r"-?[a-z]+", note))
-    for answer in concord.readouts["A"]:
-        assert {answer[:2], f"-{answer[2:]}"} <= words
+    words = {*re.findall(r"-?[a-z]+", note)}  # the parts of words of which it tells
+    assert {part for word in concord.readouts["A"] for part in (word[:2], f"-{word[2:]}")} <= words
     assert {"bana", "-ki"} <= words & {*concord.readouts["A"], *concord.readouts["B"]}
-    field = typed(page)
+    field, cards = page.locator(TYPED), page.locator(".attn-card")
     field.fill("The queen saw a monk")
     field.press("Enter")
-    assert page.locator(".attn-card").count() == 6
+    assert cards.count() == 6
     refusal = page.locator(".attn-refusal")
     for text, named in {
-        "the <img src=x> saw": "'<img' as word 2",
         "the queen saw": "'the queen saw'",
         "the the": "'the' as word 2 after 'the'",
         " ": "Type a sentence",
@@ -513,15 +382,18 @@ def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(show):
         field.press("Enter")
         expect(refusal).to_contain_text(named)
         assert field.get_attribute("aria-invalid") == "true"
-        assert page.locator(".attn-card").count() == 6  # the sentence before is still there
-    press(page, "Another sentence")
+        assert cards.count() == 6  # the sentence before is still there
+    field.fill("The queen saw a monk")  # which it is
+    field.press("Enter")
     assert refusal.inner_text() == ""
+    press(page, "Another sentence")
+    assert (refusal.inner_text(), field.get_attribute("aria-invalid")) == ("", "false")
     concord.read(field.input_value())
 
 
 @pytest.mark.parametrize("width", [390, 1112])
 def test_another_sentence_hardly_moves_what_stands_below(show, width):
-    page = show(quick(), width=width)
+    page = show(labs.quick(), width=width)
     heights = page.evaluate("""() => {
       const button = [...document.querySelectorAll("button")].find(
         ({textContent}) => textContent === "Another sentence");
@@ -534,44 +406,40 @@ def test_another_sentence_hardly_moves_what_stands_below(show, width):
     assert max(abs(a - b) for a, b in pairwise(heights)) <= 60
 
 
-def test_without_workers_it_says_so_and_the_rest_lives(show):
-    page = show(quick())
+@pytest.mark.parametrize("small", [False, True])
+def test_without_workers_it_says_so_and_the_rest_lives(show, small):
+    page = show(labs.quick(small=small))
     page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
     press(page, "Train")
-    tells(page, "not here")
+    labs.tells(page, "not here")
+    if small:
+        press(page, "4")
+        return expect(page.locator(".attn-look .attn-swatch")).to_have_count(4)
     page.get_by_role("button", name="Repeat it").click()
     expect(page.locator(".attn-repeated")).to_contain_text("not here")
-    word(page, 3).select_option("nun")
-    assert "nun" in typed(page).input_value()
-    slider(page).press("ArrowRight")
+    page.get_by_label("Word 3", exact=True).select_option("nun")
+    assert "nun" in page.locator(TYPED).input_value()
+    page.locator(labs.SLIDER).press("ArrowRight")
     assert page.locator(".attn-tile:visible").count() == 4
 
 
-def test_a_worker_that_breaks_down_says_so_and_another_can_be_started(lab):
-    page = lab(quick(steps=400))
-    begun(page)
-    page.evaluate("lastWorker.onerror(Object.assign(new Event('error'), {message: 'no memory'}))")
-    tells(page, "no memory")
-    press(page, "Train again")
-    page.wait_for_function("document.querySelector('.attn-curve')?.getAttribute('d')")
-    assert page.get_by_role("button", name="Pause").count() == 1
-
-
-def test_views_of_one_lab_share_its_models_and_other_labs_have_their_own(lab):
-    shared = quick()
-    page = lab(shared, shared, quick())
+def test_views_share_models_of_their_own_and_hear_of_a_worker_that_breaks_down(lab):
+    shared = labs.quick(steps=400)
+    page = lab(shared, shared, labs.quick())
     one, again, other = page.locator(".attn-widget").all()
     press(one, "Train")
+    again.get_by_role("button", name="Pause").wait_for()
+    page.evaluate("lastWorker.onerror(Object.assign(new Event('error'), {message: 'no memory'}))")
     for view in (one, again):
-        expect(view.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
-    assert other.locator(".attn-progress-text").inner_text() == "Not trained yet."
+        labs.tells(view, "no memory")
+    press(again, "Train again")
+    labs.trained(one)
     assert page.evaluate("workers") == 1
-    one.get_by_label("head 1 works").uncheck()
-    expect(again.locator("output")).to_contain_text("Muted: head 1")
+    assert labs.texts(other, labs.PROGRESS) == ["Not trained yet."]
 
 
 def test_a_lab_that_nobody_sees_or_that_is_taken_away_or_begun_anew_trains_nothing(lab):
-    page = lab(quick(steps=400))
+    page = lab(labs.quick(steps=400))
     page.evaluate("""() => new Promise((isSeen) => {
       const state = JSON.parse(document.querySelector("script[type*=state]").textContent).state;
       const {state: own} = Object.values(state).find((entry) => entry.state.recipe);
@@ -589,7 +457,7 @@ def test_a_lab_that_nobody_sees_or_that_is_taken_away_or_begun_anew_trains_nothi
       draw(true, [1, 0]);
       new IntersectionObserver(() => isSeen()).observe(el); // after the lab's own
     })""")
-    later(page)
+    labs.later(page)
     assert page.evaluate("workers") == 0
     page.evaluate("document.querySelector('body > details').open = true")
     page.wait_for_function("workers === 2")
@@ -601,61 +469,49 @@ def test_a_lab_that_nobody_sees_or_that_is_taken_away_or_begun_anew_trains_nothi
     assert page.evaluate("workers") == 0
 
 
-def few_counts(steps=10, **options):
-    """A lab that repeats ten models only."""
-    widget = quick(1, steps=steps, held_out=20, **options)
-    widget.set_trait("counts", [1, 2])
-    return widget
-
-
-def repeated(page):
-    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
-
-
 def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
-    page = lab(few_counts(seed=7))
+    page = lab(labs.quick(1, steps=10, held_out=20, counts=[1, 2], seed=7))
     legend = page.locator(".attn-repeat .attn-legend")
     assert legend.is_hidden()  # as long as there are no dots
     page.get_by_role("button", name="Repeat it").click()
-    press(page, "Train")  # one in the foreground, too
-    repeated(page)
-    trained(page)
+    page.locator(".attn-run-dot").first.wait_for()
+    press(page, "Stop repeating")
+    labs.later(page)  # what was done by then is told
+    models = page.locator(".attn-kept tbody tr")
+    assert page.evaluate("workers") == models.count() < 10
+    labs.repeat(page)
     assert page.get_by_role("button", name="repeat").count() == 0
-    rows = page.locator(".attn-kept tbody tr").evaluate_all(CELLS)
-    assert sorted(name for name, *_ in rows) == sorted(
-        f"{heads}, seed {seed}"
-        for heads, seeds in (("1 head", [*range(5), 7]), ("2 heads", range(5)))
-        for seed in seeds
-    )
+    rows = models.evaluate_all(labs.CELLS)
+    names = [f"{heads}, seed {seed}" for heads in ("1 head", "2 heads") for seed in range(5)]
+    assert sorted(name for name, *_ in rows) == names
+    # The first ones sleep: one that is chosen is trained again, though nobody pressed Train.
+    assert page.evaluate("workers") <= 6
+    page.get_by_role("button", name=names[0]).click()
+    labs.tells(page, "No head is muted")
+    rows = models.evaluate_all(labs.CELLS)
+    page.get_by_label("head 1 works").uncheck()
+    labs.tells(page, "Muted: head 1")
+    labs.later(page)  # nor is it trained once more
+    assert models.evaluate_all(labs.CELLS) == rows
     for plot, column in ((0, 1), (1, 2), (3, 3)):  # verb>subject, verb>object, their>thing
         dots = page.locator(".attn-dot-plot").nth(plot).locator(".attn-run-dot")
         drawn = [float(dot.evaluate("dot => dot.style.bottom")[:-1]) / 100 for dot in dots.all()]
         told = {h: [float(row[column]) for row in rows if row[0][0] == h] for h in "12"}
         assert drawn == pytest.approx(told["1"] + told["2"], abs=0.0051)
-    cells = page.locator(".attn-repeat td").all_inner_texts()
     ours = HeadLab().ours["2 heads"]
-    assert len(ours) == 7
-    for cell, (shared, models) in zip(cells, ours.values(), strict=True):
-        assert re.fullmatch(rf"– \({shared} of {models}\)", cell)  # none has learned
-    # What dots and their height mean is said.
+    assert labs.texts(page, ".attn-repeat td") == [  # none has learned
+        f"– ({shared} of {models})" for shared, models in ours.values()
+    ]
+    # What dots and their height mean is said, and what guessing gets.
+    assert page.locator(".attn-guess").first.evaluate("line => line.style.bottom") == "25%"
     assert legend.locator(".attn-entry").count() == 3
-    ends = page.locator(".attn-dot-field").first.evaluate(
-        "field => getComputedStyle(field, '::before').content"
-    )
-    assert re.findall(r"\d", ends) == ["1", "0"]
-    color = "(node) => getComputedStyle(node).backgroundColor"
+    ends = "field => getComputedStyle(field, '::before').content.match(/\\d/g)"
+    assert page.locator(".attn-dot-field").first.evaluate(ends) == ["1", "0"]
     keys, current = legend.locator(".attn-dot-key"), page.locator(".attn-run-dot.attn-current")
-    assert keys.nth(1).evaluate(color) == current.first.evaluate(color)
-    assert keys.nth(0).evaluate(color) != keys.nth(1).evaluate(color)
-    # Models of before sleep; the one that is shown doesn't, and isn't trained again.
-    assert page.evaluate("workers") <= 6
-    page.get_by_label("head 1 works").uncheck()
-    tells(page, "Muted: head 1")
-    later(page)
-    assert page.locator(".attn-kept tbody tr").evaluate_all(CELLS) == rows
-    lines = page.locator(".attn-sharing p:not(.attn-heading)").all_inner_texts()
+    plain, shown = (keys.nth(i).evaluate(COLOR) for i in (0, 1))
+    assert plain != shown == current.first.evaluate(COLOR)
+    lines = labs.texts(page, ".attn-sharing p:not(.attn-heading)")
     assert [line.split(":")[0] for line in lines] == ["adjective", "verb", "their"]
-    assert all(line.endswith(" learned") for line in lines)
     # On a phone names stay in sight while the table scrolls.
     page.set_viewport_size({"width": 360, "height": 900})
     page.locator(".attn-folded:has(.attn-kept) > .attn-opener").click()
@@ -671,63 +527,56 @@ def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
     assert places["row"] == places["columns"] == 0 and places["corner"] == [0, 0]
 
 
-def test_repeating_is_stopped_goes_on_and_a_model_that_sleeps_is_trained_again(lab):
-    page = lab(few_counts(seed=7))
-    page.get_by_role("button", name="Repeat it").click()
-    page.locator(".attn-run-dot").first.wait_for()
-    press(page, "Stop repeating")
-    later(page)  # what was done by then is told
-    done = page.locator(".attn-kept tbody tr").count()
-    assert page.evaluate("workers") == done < 10
-    page.get_by_role("button", name="Repeat it").click()
-    repeated(page)
-    page.get_by_role("button", name="1 head, seed 0").click()  # though nobody pressed Train
-    tells(page, "No head is muted")
-
-
-def test_a_shown_model_outlives_the_repetition(lab):
-    page = lab(few_counts(steps=400))
-    begun(page)
+def test_a_shown_model_outlives_the_repetition_of_its_own_task(lab):
+    page = lab(labs.quick(1, steps=4000, counts=[1, 2]))
+    again = page.get_by_role("button", name="Repeat it")
+    labs.begun(page)
     press(page, "Stop")
-    progress = page.locator(".attn-progress-text")
-    expect(progress).to_contain_text("Stopped")
-    stopped = progress.inner_text()
-    page.get_by_role("button", name="Repeat it").click()
-    slider(page).press("ArrowRight")  # to one that trains in the background
-    expect(progress).to_contain_text("Training")
+    told = page.locator(labs.PROGRESS)
+    expect(told).to_contain_text("Stopped")
+    stopped = told.inner_text()
+    again.click()
+    press(page, "Two needs: keys")
+    assert again.count() == 1 and labs.texts(page, ".attn-repeated") == [""]
+    press(page, "Concord")
+    page.locator(labs.SLIDER).press("ArrowRight")  # to one that trains in the background
+    expect(told).to_contain_text("Training")
     press(page, "Stop repeating")
-    later(page)
-    expect(progress).to_contain_text("Training")
-    assert page.get_by_role("button", name="Repeat it").count() == 1
-    slider(page).press("ArrowLeft")
-    assert progress.inner_text() == stopped
+    labs.later(page)
+    expect(told).to_contain_text("Training")
+    assert again.count() == page.evaluate("workers") - 1 == 1  # with the one that was stopped
+    page.locator(labs.SLIDER).press("ArrowLeft")
+    assert told.inner_text() == stopped
 
 
 def test_what_heads_have_learned_is_counted_and_told(show):
-    page = show(quick())
-    counted = page.evaluate("""() => {
-      const {countSharing} = attnModules["head_lab/repeat.js"];
-      const run = (a, b, right = .9) =>
-        ({evaluation: {mass: {a: [a], b: [b]}, relations: {a: .95, b: right}}});
-      const runs = [run([.9, .1], [.2, .1]), run([.9, .1], [.1, .2]), run([.1, .3], [0, .1])];
-      return countSharing([...runs, run([.9, .1], [.2, .1], .89)], ["a", "b"]);
-    }""")
-    assert counted == {"shared": 2, "models": 3}  # the fourth hasn't learned b
-    found = page.evaluate("""() => {
-      const {specialty} = attnModules["head_lab/findings.js"];
-      const mass = {a: [[0.9, 0.2]], b: [[0.6, 0.1]]};
+    status, counted, found, told = show(labs.quick()).evaluate("""() => {
+      const [{createRepeat}, {specialty}, {saySharing}, {settingOf}] =
+        ["repeat", "findings", "words", "tasks"].map((name) => attnModules[`head_lab/${name}.js`]);
+      const setting = settingOf({task: "concord", recipe: {}, given: null});
+      const fill = (value) => Object.fromEntries(setting.rows.map(({name}) => [name, value]));
+      const run = (numHeads, seed, object, right = .9) => ({state: "done", numHeads, seed,
+        evaluation: {mass: {...fill([[.9, .1]]), "verb>object": [object]},
+                     relations: {...fill(.9), "verb>object": right}}});
+      const {node, draw} = createRepeat(setting, [1, 2, 4], 5, {});
+      draw([run(2, 0, [.2, .1]), run(2, 1, [.1, .2]), run(2, 2, [.2, .1], .89),
+            run(4, 0, [.2, .1]), run(2, 5, [.2, .1])], null, {isRepeating: true, problem: ""});
+      const row = [...node.querySelectorAll("tbody tr")].find(
+        ({textContent}) => textContent.startsWith("verb → subject, verb → object"));
+      const masses = {a: [[0.9, 0.2]], b: [[0.6, 0.1]]};
       const baselines = {a: {offset: 1, share: 0.7}, b: {offset: -1, share: 0.2}};
-      return [0, 1].map((head) => specialty(head, mass, baselines));
-    }""")
-    assert found == [{"relation": "b", "mass": 0.6, "offset": -1, "share": 0.2}, None]
-    told = page.evaluate("""() => {
-      const {saySharing} = attnModules["head_lab/words.js"];
       const mass = {"verb>subject": [[.9, .1]], "verb>object": [[.2, .1]], "x>y": [[.1, .3]]};
       const pairs = [["verb>subject", "verb>object"], ["verb>subject", "x>y"]];
       const say = (right) => saySharing(
         {mass, relations: {"verb>subject": .9, "verb>object": right, "x>y": 1}}, {pairs});
-      return [.9, .89].flatMap(say).map(({whose, isShared}) => [whose, isShared]);
+      return [node.querySelector(".attn-repeated").textContent,
+        [...row.querySelectorAll("td")].map(({textContent}) => textContent),
+        [0, 1].map((head) => specialty(head, masses, baselines)),
+        [.9, .89].flatMap(say).map(({whose, isShared}) => [whose, isShared])];
     }""")
+    assert "4 of 15" in status  # one has a seed of its own
+    assert counted == ["2 of 3", "1 of 1"]  # of those that have learned both
+    assert found == [{"relation": "b", "mass": 0.6, "offset": -1, "share": 0.2}, None]
     assert told == [
         ["head 1 for both", True], ["heads 1 and 2", False],
         ["object not learned", False], ["heads 1 and 2", False],
@@ -735,61 +584,41 @@ def test_what_heads_have_learned_is_counted_and_told(show):
 
 
 def test_each_head_has_its_color_and_bars_glide_and_stay_in_forced_colors(show):
-    page = show(quick(16))
-    swatches = page.locator(".attn-switches .attn-swatch").evaluate_all(
-        "all => all.map((swatch) => getComputedStyle(swatch).backgroundColor)"
-    )
+    page = show(labs.quick(16))
+    swatches = page.locator(".attn-switches .attn-swatch").evaluate_all(f"all => all.map({COLOR})")
     tiles = page.locator(".attn-tile").evaluate_all(
         "all => all.map((tile) => getComputedStyle(tile).borderTopColor)"
     )
-    for head in range(16):
-        color = palette.head_color(head)
-        rgb = f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
-        assert swatches[head] == tiles[head] == rgb
+    assert swatches == tiles == [labs.in_rgb(palette.head_color(head)) for head in range(16)]
+    page.get_by_label("head 1 works").uncheck()
+    expect(page.locator(".attn-tile .attn-picture").first).to_have_css("opacity", "0.25")
     bar = page.locator(".attn-right").first
     assert bar.evaluate("bar => getComputedStyle(bar).transitionDuration") == "0.2s"
-    color = "(node) => getComputedStyle(node).backgroundColor"
-    before = bar.evaluate(color)
+    before = bar.evaluate(COLOR)
     page.emulate_media(forced_colors="active")
-    assert bar.evaluate(color) == before
+    assert bar.evaluate(COLOR) == before
     page.emulate_media(forced_colors="none")
 
 
-DAMAGES = {
-    "num_heads should be": {"num_heads": 3},
-    "seed should be": {"seed": -1},
-    "trained should be": {"trained": "yes"},
-    "digest should be": {"digest": "xyz"},
-    "digests should be": {"digests": {"2 0": 5}},
-    "induction_digests should be": {"induction_digests": [5]},
-    "head should be": {"head": 16},
-    "muted should be": {"muted": [16]},
-    "forbidden should be": {"forbidden": "x>y"},
-    "forbidden_in should be": {"forbidden_in": 16},
-    "sentence should be": {"sentence": 5},
+def of_block(**changes):
+    """Damage the only block of the model."""
+    return lambda state, _: state["spec"]["blocks"][0].update(changes)
+
+
+WRONG = {  # a trait -> a value that is refused
+    "num_heads": 3, "seed": 1000, "trained": "yes", "digest": "xyz", "digests": {"2 0": 5},
+    "induction_digests": [5], "head": 16, "muted": [16], "forbidden": "x>y", "forbidden_in": 16,
+    "sentence": 5, "weights": bytes(40), "from_weights": None, "small": 1, "task": 5, "symbols": 5,
+    "steps": -1, "mlp": "yes", "beside": [3, 0], "symbol_counts": 5, "step_counts": [0],
+    "ours": {"2 heads": {"verb>subject & verb>object": "all"}}, "held_out": 0, "counts": [],
+}  # fmt: skip
+DAMAGES = {f"{name} should be": {name: value} for name, value in WRONG.items()} | {
     "'zebra' as word 2": {"sentence": "the zebra saw a king"},
+    "but is [2,1000]": {"beside": [2, 1000]},
+    "steps should be a whole": {"recipes": {}},
     "lr should be": lambda state, _: state["recipe"].update(lr=-1),
     "blocks should be": lambda state, _: state["spec"].update(blocks=None),
-    "blocks should be one": lambda state, _: state["spec"].update(
-        blocks=2 * state["spec"]["blocks"]
-    ),
-    "attention_dropout should be": lambda s, _: s["spec"]["blocks"][0].update(
-        attention_dropout=0.5
-    ),
+    "blocks should be one": lambda s, _: s["spec"].update(blocks=2 * s["spec"]["blocks"]),
+    "attention_dropout should be": of_block(attention_dropout=0.5),
     "readouts should be": lambda state, _: state["spec"].update(readouts={"next": 89}),
-    "weights should be": {"weights": bytes(40)},
-    "from_weights should be": {"from_weights": None},
-    "small should be": {"small": 1},
-    "task should be": {"task": 5},
-    "symbols should be": {"symbols": 5},
-    "steps should be": {"steps": -1},
-    "mlp should be": {"mlp": "yes"},
-    "beside should be": {"beside": [3, 0]},
-    "but is [2,1000]": {"beside": [2, 1000]},
-    "symbol_counts should be": {"symbol_counts": 5},
-    "step_counts should be": {"step_counts": [0]},
-    "steps should be a whole": {"recipes": {}},
-    "ours should be": {"ours": {"2 heads": {"verb>subject & verb>object": "all"}}},
-    "held_out should be": {"held_out": 0},
-    "counts should be": {"counts": []},
 }

@@ -5,157 +5,85 @@ import re
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.head_labs import (
-    CELLS,
-    HELD_OUT_SEED,
-    LONGEST,
-    answered,
-    answers_of,
-    answers_on,
-    later,
-    model_of,
-    tells,
-    train,
-    trained,
-)
+from tools import head_labs as labs
 from tools.weight_pictures import short
 from tools.widget_pages import press, said, target_sizes, unfold
 
 from attncourse.tasks import concord
-from attncourse.training import RECIPES, evaluate
+from attncourse.training import evaluate
 from attncourse.widgets import HeadLab
 
-VERB, SUBJECT, OBJECT = 3, 2, 9  # of the big king gave a very strange sister their nephew .
 SHORT = "the girl saw the very strange princess ."
-LINK = "a[href$='/L04_Multi_Head_Attention.html#two-questions']"
 HEADER = 64  # pixels of a page's own bar, above what a telephone shows of it
 
 
-def quick(steps=30, held_out=40, sentence=None, **changes):
+def quick(**options):
     """A small lab whose models are trained for a moment only."""
-    widget = HeadLab(small=True, seed=0, **({"sentence": sentence} if sentence else {}))
-    recipe = RECIPES["concord"].changed(steps=steps, warmup=5).as_json()
-    widget.set_trait("recipe", recipe | changes)
-    widget.set_trait("held_out", held_out)
-    return widget
+    return labs.quick(1, small=True, **options)
 
 
 def weights_on(page):
     """The weights that the page tells in its table: those of each head, from the verb."""
-    return [[float(x) for x in row[1:]] for row in page.locator("tbody tr").evaluate_all(CELLS)]
+    rows = page.locator("tbody tr").evaluate_all(labs.CELLS)
+    return torch.tensor([[float(x) for x in row[1:]] for row in rows])
 
 
-def arcs_on(page, before=False):
+def arcs_on(page, heads, before=False):
     """The weights that the arcs from the verb are drawn with: those of each head."""
     mark = ".attn-arc-before" if before else ":not(.attn-arc-before)"
-    arcs = page.locator(f".attn-arc{mark}").evaluate_all(
-        """arcs => arcs.map(({style}) => [style.getPropertyValue("--attn-head"),
-             Number(style.getPropertyValue("--weight"))])"""
+    weights = page.locator(f".attn-arc{mark}").evaluate_all(
+        "arcs => arcs.map(({style}) => Number(style.getPropertyValue('--weight')))"
     )
-    heads = dict.fromkeys(color for color, _ in arcs)
-    return [[weight for other, weight in arcs if other == color] for color in heads]
+    return torch.tensor(weights).view(heads, -1)
 
 
 def told(page, heads):
-    """Wait until the page says what a model with so many heads has learned."""
+    """Wait until the page says what a model with so many heads has learned, and answers."""
     words = re.compile(rf"^{heads} heads? ha(s|ve) learned ")
     expect(page.locator("output")).to_have_text(words, timeout=60_000)
+    labs.answered(page)
 
 
-def test_before_a_touch_nothing_trains_and_random_weights_are_said_to_be_random(lab):
-    page = lab(quick())
-    assert said(page) == "Not trained yet: these weights are random."
-    assert page.locator(".attn-number").all_inner_texts() == ["", ""]
-    press(page, "2")
-    unfold(page)
-    before = weights_on(page)
-    press(page, "Another seed")
-    later(page)
-    assert page.evaluate("workers") == 0
-    assert said(page) == "Not trained yet: these weights are random."
-    rows = weights_on(page)
-    assert len(rows) == 2 and rows[0] != rows[1] and rows != before
-    assert all(abs(sum(row) - 1) < 0.01 for row in rows)
+def answers_on(page):
+    return labs.answers_on(page, ".attn-asked")[0]
 
 
-def test_bars_arcs_and_answers_move_while_it_trains(lab):
-    page = lab(quick(steps=400))
-    page.evaluate("""() => {
-      window.seen = {bars: new Set(), arcs: new Set(), answers: new Set()};
-      new MutationObserver(() => {
-        seen.bars.add(document.querySelector(".attn-number").textContent);
-        seen.arcs.add(document.querySelector(".attn-arc").style.getPropertyValue("--weight"));
-        seen.answers.add(document.querySelector(".attn-asked").textContent);
-      }).observe(document.querySelector(".attn-widget"),
-                 {subtree: true, childList: true, attributes: true, characterData: true});
-    }""")
-    press(page, "Train")
-    page.wait_for_function("seen.arcs.size > 4 && seen.bars.size > 2 && seen.answers.size > 1")
-    press(page, "Pause")  # it still trains
-    page.locator("summary").click()
-    press(page, "Stop")
-    told(page, 1)
-
-
-def test_shares_and_weights_are_those_of_torch(lab):
-    page = lab(quick(steps=120))
-    press(page, "2")
-    train(page)
-    model = model_of(page, 2)
-    held_out = concord.sentences(40, seed=HELD_OUT_SEED)
-    right = evaluate(model, held_out, concord.relations).relations
-    shares = [short(right[f"verb>{need}"]) for need in ("subject", "object")]
-    assert page.locator(".attn-number").all_inner_texts() == shares
-    knows_both = min(right["verb>subject"], right["verb>object"]) >= 0.9
-    assert (said(page) == "2 heads have learned both answers.") == knows_both
-    more = page.get_by_role("button", name="Try 4 heads")
-    assert more.count() == (not knows_both)
-    assert page.locator(".attn-why").is_visible() == knows_both
-    sentence = concord.read(quick().sentence)
-    answered(page)
-    assert answers_on(page, ".attn-asked") == [answers_of(model, sentence)[VERB]]
-    weights = model(torch.tensor([sentence.ids]), need_weights=True).weights[0][0, :, VERB]
-    unfold(page)
-    assert torch.allclose(torch.tensor(weights_on(page)), weights, atol=0.001)
-    assert torch.allclose(torch.tensor(arcs_on(page)), weights, atol=1e-5)
-    spoken = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
-    king, nephew = (short(weights[1, place]) for place in (SUBJECT, OBJECT))
-    assert spoken.startswith("Weights of gave. Head 1: king ")
-    assert spoken.endswith(f"Head 2: king {king}, nephew {nephew}.")
-
-
-@pytest.mark.parametrize("sentence", [None, LONGEST])
-def test_before_training_weights_and_answers_are_those_with_which_it_begins(lab, sentence):
+@pytest.mark.parametrize("sentence", [SHORT, labs.LONGEST])
+def test_before_a_touch_weights_and_answers_are_those_with_which_training_begins(lab, sentence):
     """With steps that change next to nothing torch is given the weights of before."""
-    page = lab(quick(1, warmup=0, lr=1e-12, sentence=sentence))
+    page = lab(quick(recipe={"warmup": 0, "lr": 1e-12}, sentence=sentence))
     press(page, "2")
     unfold(page)
-    weights, before = weights_on(page), answers_on(page, ".attn-asked")
-    train(page)
+    others = weights_on(page)
+    press(page, "Another seed")
+    labs.later(page)
+    assert page.evaluate("workers") == 0
+    assert "random" in said(page) and labs.texts(page, ".attn-number") == ["", ""]
+    weights, before = weights_on(page), answers_on(page)
+    assert not torch.equal(weights, others) and not torch.equal(*weights)
+    labs.train(page)
     told(page, 2)
-    answered(page)
-    assert weights_on(page) == weights
-    words = concord.read(quick(sentence=sentence).sentence)
-    verb = max(words.partners["verb>subject"])
-    expected = [answers_of(model_of(page, 2), words)[verb]]
-    assert before == answers_on(page, ".attn-asked") == expected
+    assert torch.equal(weights_on(page), weights)
+    words = concord.read(sentence)
+    expected = labs.answers_of(labs.model_of(page, 2), words)
+    assert before == answers_on(page) == expected[max(words.partners["verb>subject"])]
 
 
 def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show):
     page = show(quick())
-    assert page.locator(".attn-said .attn-query").all_inner_texts() == ["gave"]
-    assert page.locator(".attn-said .attn-key").all_inner_texts() == ["king", "nephew"]
+    for kind, words in (("query", ["gave"]), ("key", ["king", "nephew"])):
+        assert labs.texts(page, f".attn-said .attn-{kind}") == words
     classes = page.locator(".attn-said").evaluate_all(
         "words => words.map((word) => [...word.children].map((part) => part.textContent))"
     )
     nouns = [pair for pair in classes if pair[1]]
     assert nouns == [["king", "ba"], ["sister", "ki"], ["nephew", "lu"]]
-    sentence = concord.read(quick().sentence)
-    rule = page.locator(".attn-note").first.inner_text()
+    assert page.locator(".attn-colors .attn-entry:visible").count() > 0
+    sentence, rule = concord.read(quick().sentence), labs.texts(page, ".attn-note")[0]
     for readout, answers in concord.readouts.items():
-        assert answers[sentence.answers[readout][VERB]] in rule
-    page = show(quick(sentence=LONGEST))
-    assert page.locator(".attn-said .attn-query").inner_text() == "gave"  # its last verb
+        assert answers[sentence.answers[readout][3]] in rule  # what the verb is to answer
+    page = show(quick(sentence=labs.LONGEST))
+    assert labs.texts(page, ".attn-said .attn-query") == ["gave"]  # its last verb
 
 
 # Whether there are so many arcs, each ending at the middle of its word.
@@ -173,7 +101,7 @@ END_AT_WORDS = """count => {
 
 
 @pytest.mark.parametrize("width", [1000, 390])
-@pytest.mark.parametrize("sentence", [SHORT, LONGEST])
+@pytest.mark.parametrize("sentence", [SHORT, labs.LONGEST])
 def test_arcs_end_at_their_words_in_a_line_and_downward(show, width, sentence):
     page = show(quick(sentence=sentence), width=width)
     press(page, "2")
@@ -183,88 +111,92 @@ def test_arcs_end_at_their_words_in_a_line_and_downward(show, width, sentence):
     assert page.evaluate("document.documentElement.scrollWidth") == 330
 
 
-def test_each_number_of_heads_is_trained_once_and_the_run_before_stays_beside(lab):
-    page = lab(quick(steps=60, sentence=SHORT))
-    train(page)
-    told(page, 1)
-    answered(page)
-    before, answers = arcs_on(page), answers_on(page, ".attn-asked")[0]
-    shares = page.locator(".attn-number").all_inner_texts()
-    assert page.locator(".attn-ghost").all_inner_texts() == ["", ""]
-    assert page.locator(".attn-arc-key").is_hidden()
-    page.get_by_role("button", name="Try 2 heads").click()
-    told(page, 2)
-    answered(page)
-    assert page.locator(".attn-arc-key").is_visible()  # what gray arcs are is said
-    assert arcs_on(page, before=True) == before and len(arcs_on(page)) == 2
-    marks = [f"1 head: {given} {'✓' if right else '✗'}" for given, right in answers]
-    assert page.locator(".attn-ghost").all_inner_texts() == marks
-    legend = page.locator(".attn-shares .attn-legend")
-    assert f"1 head: {', '.join(shares)}" in legend.inner_text()
-    lines = page.locator(".attn-before").evaluate_all("lines => lines.map((l) => l.style.left)")
-    assert [round(float(line.rstrip("%"))) for line in lines] == [
-        round(100 * float(share)) for share in shares
-    ]
-    press(page, "4")
-    told(page, 4)
-    press(page, "2")  # each is trained once
-    trained(page)
-    told(page, 2)
-    assert page.evaluate("workers") == 3
-    assert page.locator(".attn-look .attn-swatch").count() == 2
-
-
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844), (1280, 900)])
 def test_the_controls_and_what_they_change_are_in_one_view_and_nothing_moves(lab, width, height):
     page = lab(quick(steps=10, sentence=SHORT), width=width)
     page.set_viewport_size({"width": width, "height": height})
-    box = page.locator(".attn-widget").bounding_box()
-    before = box["height"]
-    assert box["width"] == min(width - 32, 1080)  # as a lab, wider than text
-    train(page)
-    press(page, "4")
-    told(page, 4)
+    widget = page.locator(".attn-widget")
+    before = widget.bounding_box()
+    assert before["width"] == min(width - 32, 1080)  # as a lab, wider than text
+    labs.train(page)
+    for heads in (2, 4):
+        press(page, str(heads))
+        told(page, heads)
+    assert page.locator(".attn-ghost").first.inner_text().startswith("2 heads")  # the newest other
+    assert page.locator(".attn-why").is_hidden()  # where nothing is learned
     top = page.locator(".attn-controls").bounding_box()["y"]
     verdict = page.locator(".attn-verdict").bounding_box()
     assert verdict["y"] + verdict["height"] - top < height - HEADER
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert min(target_sizes(page)) >= 24
-    assert page.locator(".attn-widget").bounding_box()["height"] == before
+    assert widget.bounding_box()["height"] == before["height"]
     page.locator(".attn-more summary").click()
-    before = page.locator(".attn-widget").bounding_box()["height"]
+    before = widget.bounding_box()["height"]
     press(page, "1")  # of another digest, and a table of fewer rows
     expect(page.locator(".attn-more tbody tr")).to_have_count(1)
-    assert page.locator(".attn-widget").bounding_box()["height"] == before
+    assert widget.bounding_box()["height"] == before
 
 
 def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
-    """One head's map agrees: it looks most at the subject, hardly at the object."""
+    """The maps agree: one head looks at the subject, hardly at the object. All is torch's."""
     page = lab(HeadLab(small=True, sentence=SHORT))
     sentence = concord.read(SHORT)
     (verb,) = sentence.partners["verb>subject"]
-    subject, object_ = (sentence.partners[f"verb>{need}"][verb] for need in ("subject", "object"))
-    assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [False, False]
-    train(page)
-    expect(page.locator("output")).to_have_text("1 head has learned the subject, not the object.")
-    answered(page)
-    assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, False]
-    (head,) = arcs_on(page)
-    assert max(head) == head[subject] > 3 * head[object_]
+    needs = [f"verb>{need}" for need in ("subject", "object")]
+    subject, object_ = (sentence.partners[need][verb] for need in needs)
+    assert [right for _, right in answers_on(page)] == [False, False]
+    page.evaluate("""() => {
+      const parts = [".attn-number", ".attn-asked", ".attn-arcs-drawing"];
+      window.seen = parts.map(() => new Set());
+      const note = (part, i) => seen[i].add(document.querySelector(part).outerHTML);
+      new MutationObserver(() => parts.forEach(note))
+        .observe(document.querySelector(".attn-widget"), {subtree: true, childList: true});
+    }""")
+    press(page, "Train")
+    page.wait_for_function("""() => document.querySelector("progress").position < 1 &&
+      document.querySelector("output").textContent.includes("1 head") &&
+      seen.every(({size}) => size > 2)""")
+    told(page, 1)
+    assert re.search("subject.* not .*object", said(page))
+    answers, shares = answers_on(page), labs.texts(page, ".attn-number")
+    assert [right for _, right in answers] == [True, False]
+    before = arcs_on(page, 1)
+    assert before.max() == before[0, subject] > 3 * before[0, object_]
+    assert page.locator(".attn-why").is_hidden() and labs.texts(page, ".attn-ghost") == ["", ""]
     page.get_by_role("button", name="Try 2 heads").press("Enter")
     told(page, 2)
-    answered(page)
-    assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, True]
-    assert min(max(head[place] for head in arcs_on(page)) for place in (subject, object_)) > 0.8
+    assert [right for _, right in answers_on(page)] == [True, True]
+    arcs = arcs_on(page, 2)
+    assert arcs[:, [subject, object_]].amax(0).min() > 0.8
     assert page.locator(".attn-why").is_visible()
-    assert page.locator(LINK).count() == 0  # on the site alone
-    shares = page.locator(".attn-number").all_inner_texts()
-    assert min(map(float, shares)) > 0.9
-
-
-def test_without_workers_it_says_so_and_random_weights_stay(show):
-    page = show(quick())
-    page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
-    press(page, "Train")
-    tells(page, "not here")
-    press(page, "2")
-    expect(page.locator(".attn-look .attn-swatch")).to_have_count(2)
+    assert page.locator(".attn-widget a").count() == 0  # on the site alone
+    model = labs.model_of(page, 2)
+    assert answers_on(page) == labs.answers_of(model, sentence)[verb]
+    weights = model(torch.tensor([sentence.ids]), need_weights=True).weights[0][0, :, verb]
+    torch.testing.assert_close(arcs, weights, atol=1e-5, rtol=0)
+    unfold(page)
+    torch.testing.assert_close(weights_on(page), weights, atol=0.001, rtol=0)
+    spoken = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
+    told_of = [short(row[place]) for row in weights for place in (subject, object_)]
+    assert re.findall(r"\d?\.\d\d", spoken) == told_of
+    held_out = concord.sentences(HeadLab().held_out, seed=labs.HELD_OUT_SEED)
+    right = evaluate(model, held_out, concord.relations).relations
+    assert labs.texts(page, ".attn-number") == [short(right[need]) for need in needs]
+    assert min(right[need] for need in needs) > 0.9
+    # A head that has found a word lends its color to the answer.
+    finders = weights[:, [subject, object_]].argmax(0)
+    colors = page.locator(".attn-asked .attn-slot").evaluate_all(
+        "slots => slots.map(({style}) => style.getPropertyValue('--attn-head'))"
+    )
+    assert colors == [f"var(--attn-head-{head})" for head in finders.tolist()]
+    # The run before stays beside, and each is trained once.
+    assert torch.equal(arcs_on(page, 1, before=True), before)
+    marks = [f"1 head: {given} {'✓' if right else '✗'}" for given, right in answers]
+    assert labs.texts(page, ".attn-ghost") == marks
+    assert ", ".join(shares) in page.locator(".attn-shares .attn-legend").inner_text()
+    lines = page.locator(".attn-before").evaluate_all("lines => lines.map((l) => l.style.left)")
+    assert [round(float(line[:-1])) for line in lines] == [round(100 * float(x)) for x in shares]
+    press(page, "1")
+    told(page, 1)
+    assert page.locator(".attn-look .attn-swatch").count() == 1
+    assert page.evaluate("workers") == 2

@@ -412,7 +412,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     tilesBeside.draw({ of: other, maps, truth, chosen: null, muted: [], specialties });
   }
 
-  const drawScores = onChange((evaluation, rest, shown, beside, ofOther, _digest) => {
+  const drawScores = onChange((evaluation, rest, shown, beside, ofOther, ..._told) => {
     const distances = evaluation === null && ofOther === null ? null : baselines();
     const named = (one) => (beside === null ? "" : `${inShort(one)}. `);
     const { muted, forbidden } = state;
@@ -455,7 +455,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const isKnown = runs.isOver(shown) && ofRest?.run === shown;
     const rest = isKnown ? ofRest.evaluation : null;
     const ofOther = beside?.evaluation ?? null;
-    drawScores(shown?.evaluation ?? null, rest, shown, beside, ofOther, shown?.digest);
+    const told = [shown?.digest, nameOfChange(state)];
+    drawScores(shown?.evaluation ?? null, rest, shown, beside, ofOther, ...told);
     forbidding.draw(state, shown?.evaluation, rest);
     const problem = own.find((one) => one.isInBackground && one.state === "failed")?.problem ?? "";
     const over = all.filter((one) => runs.isOver(one) && one.evaluation);
