@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tools.atlases import made_atlas
 from tools.browsing import open_page, violations_on
 from tools.engines import FOCUS, wait_for
-from tools.weight_pictures import arcs, painted, short, shows
+from tools.weight_pictures import arcs, painted, short, shows, tiny
 from tools.widget_pages import TOKEN_MAP_PLACES, box, press, style, unfold
 
 from attncourse.widgets import HeadAtlas
@@ -151,7 +151,7 @@ def test_tiles_are_sorted_and_left_out_by_their_score(show):
             for order, sign in (("layer by layer", 0), ("highest first", -1), ("lowest first", 1)):
                 press(page, order)
                 heads = sorted(kept, key=lambda head: sign * mean[head])
-                expected = [(name_of(head, 4), short(mean[head])) for head in heads]
+                expected = [(name_of(head, 4), tiny(mean[head])) for head in heads]
                 assert [*zip(*tiles_of(page), strict=True)] == expected
         slider.press("End")  # the best one is always left
         assert name_of(int(lead.argmax()), 4) in tiles_of(page)[0]
@@ -196,7 +196,7 @@ def test_a_chosen_head_stands_beside_its_baselines_and_all_numbers_in_tables(sho
     assert "evenly" in note.inner_text() and "40 rows" in note.inner_text()
     assert box(page, ".attn-scores + .attn-note")["top"] == table["top"]  # beside it
     mean, base = texts(1, 1)[0]
-    assert re.findall(r"\d\.\d\d|\d", live(page)) == ["2", "2", mean[:3], "0.02", base]
+    assert re.findall(r"\d\.\d\d|\d", live(page)) == ["2", "2", mean[:4], "0.02", base]
     page.locator(".attn-chip").nth(15).click()
     unfold(page)
     scores, shares = page.locator(".attn-table table").all()
@@ -287,7 +287,7 @@ def test_two_heads_stand_side_by_side_and_are_read_by_keys(show):
     lengths = torch.stack([part.mean() for part in atlas.value_norms[1, 1].split(3)])
     products = atlas.maps[1, 1, 2] * lengths
     plots.last.focus()
-    share = float(re.findall(r"2\.2 (\.\d\d)", live(page))[0])
+    share = float(re.findall(r"2\.2 (0\.\d\d)", live(page))[0])
     assert share == pytest.approx(float(products[1] / products.sum()), abs=0.015)
     for key, barred in (("ArrowRight", False), ("ArrowRight", True), ("End", True)):
         page.keyboard.press(key)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from tools.weight_pictures import arcs, painted, short, shows
+from tools.weight_pictures import arcs, painted, short, shows, tiny
 from tools.widget_pages import TOKEN_MAP_PLACES, asked, box, press, style, swipe, unfold
 from tools.widget_pages import said as live
 
@@ -164,7 +164,7 @@ def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show,
         named = page.locator(".attn-names span").all_inner_texts()
         assert named == [f"{head + 1}" for head in range(num_heads)]
         means = choices.amax(-1).mean(-1)
-        assert page.locator(".attn-number").all_inner_texts() == [short(mean) for mean in means]
+        assert page.locator(".attn-number").all_inner_texts() == [tiny(mean) for mean in means]
         assert f" {short(means.mean())} " in page.locator(".attn-last").inner_text()
         if num_heads > 1:
             tiles.last.click()
@@ -314,7 +314,7 @@ def test_a_tab_shows_its_heads_at_their_own_count(show):
     ticks, tiles = page.locator(".attn-ticks span"), page.locator(".attn-tile")
     own = HeadSource.by_rules(DOG)
     means = weights_of(own.q, own.k, 3).amax(-1).mean(-1)
-    names = [f"{rule}\n{short(mean)}" for rule, mean in zip(own.heads, means, strict=True)]
+    names = [f"{rule}\n{tiny(mean)}" for rule, mean in zip(own.heads, means, strict=True)]
     assert tiles.all_inner_texts() == names
     labels = [tile.get_attribute("aria-label") for tile in tiles.all()]
     assert labels == [f"head {i}, {rule}" for i, rule in enumerate(own.heads, 1)]

@@ -17,6 +17,15 @@ def random_parts(h=4, T=3, d=6, *, seed=0, scale=1.0, bias=False, **options):
     return HeadMute(parts, torch.linspace(-1, 1, d) if bias else None, **options)
 
 
+def number_in(text):
+    return float(text.replace("−", "-"))
+
+
+def written(number):
+    """Return a number as the table has it."""
+    return f"{number:.3f}".replace("-", "−")
+
+
 def example(text):
     """Parts for the tests of what every widget does."""
     labels = [text, "head 2", "head 3", "head 4"]
@@ -115,7 +124,7 @@ def test_bars_dots_axis_table_and_sentence_tell_every_subset(show, h, T, d, bias
         "all => all.map(({textContent, style}) => [textContent, parseFloat(style.top)])"
     )
     for text, top in ticks:
-        assert top == pytest.approx(float(zero[0] - unit * float(text.replace("−", "-"))), abs=0.1)
+        assert top == pytest.approx(float(zero[0] - unit * number_in(text)), abs=0.1)
     for muted in subsets(h):
         for head, box in enumerate(page.get_by_role("checkbox").all()):
             box.set_checked(head not in muted)
@@ -133,7 +142,7 @@ def test_bars_dots_axis_table_and_sentence_tell_every_subset(show, h, T, d, bias
         for end, y in zip(("y1", "y2"), dots, strict=True):  # a line from dot to dot
             assert torch.equal(attributes(page, ".attn-shift", end), y)
         rows = page.locator("tbody tr").all()
-        cells = [[*map(float, row.locator("td").all_text_contents())] for row in rows]
+        cells = [[*map(number_in, row.locator("td").all_text_contents())] for row in rows]
         numbers = torch.stack([*parts, full, left], 1)
         cells = torch.tensor(cells, dtype=torch.float64)[:, -h - 2 :]
         torch.testing.assert_close(cells, numbers, atol=6e-4, rtol=0)
@@ -189,9 +198,9 @@ def test_the_token_is_chosen_by_keys_and_by_touch(show):
         checked = [token.get_attribute("aria-checked") for token in tokens.all()]
         assert checked == [str(i == chosen).lower() for i in range(3)]
         assert tokens.nth(chosen).evaluate("token => token === document.activeElement")
-        assert shown.inner_text() == f"{decoded(widget)[0][0, chosen, 0]:.3f}"
+        assert shown.inner_text() == written(decoded(widget)[0][0, chosen, 0])
     tokens.nth(2).tap()
-    assert shown.inner_text() == f"{decoded(widget)[0][0, 2, 0]:.3f}"
+    assert shown.inner_text() == written(decoded(widget)[0][0, 2, 0])
     tokens.nth(0).tap()
     page.keyboard.press("Tab")  # past the others
     page.keyboard.press("Space")

@@ -204,13 +204,13 @@ def test_a_cell_of_the_map_is_read_by_keys_and_pointer(show):
     assert line.inner_text().startswith("Point at a cell")
     plot = page.locator(".attn-plot")
     plot.focus()
-    assert line.inner_text().startswith("Head 1 looks from l at start with .")
+    assert line.inner_text().startswith("Head 1 looks from l at start with 0.")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("End")
-    assert line.inner_text().startswith("Head 2 looks from l at l with .")
+    assert line.inner_text().startswith("Head 2 looks from l at l with 0.")
     box = plot.bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 2)
-    assert line.inner_text().startswith("Head 1 looks from l at t with .")
+    assert line.inner_text().startswith("Head 1 looks from l at t with 0.")
 
 
 def test_each_name_is_told_what_it_breaks(lab):
