@@ -140,11 +140,11 @@ REFUSED = {
         names.keeps_rules: {"name": [None]},
         names.broken_rules: {"name": [3]},
         names.log_probability: {"name": [b"bellen"]},
-        names.spelled: {"ids": [7]},
+        names.spelled: {"ids": ["abc", 7]},
     },
     ValueError: {
         names.read: {"text": ["zo\u00eb", "two words", "", "b" * 16]},
-        names.spelled: {"ids": [[3, 27], [-1], "abc", [0.5]]},
+        names.spelled: {"ids": [[3, 27], [-1], [0.5]]},
     },
 }
 

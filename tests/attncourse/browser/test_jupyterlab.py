@@ -164,7 +164,7 @@ def test_a_widget_follows_python_and_a_mouse(widget):
     compass = widget("query_compass")
     heading = compass.view.locator(".attn-heading").first
     run(compass.page.locator(".jp-CodeCell").last)
-    expect(heading).to_contain_text("(0.25, -0.5)")
+    expect(heading).to_contain_text("(0.25, −0.5)")
     handle = compass.view.locator(".attn-handle")
     handle.scroll_into_view_if_needed()
     box = handle.bounding_box()
