@@ -107,8 +107,8 @@
       showProgress();
     }
     const earlier = textOf(earlierKey);
+    write(earlierKey, null); // first: a storage that is full has room for one of both
     if (earlier && !textOf(key)) write(key, earlier);
-    write(earlierKey, null);
     restore();
     for (const name of names) model.on(`change:${name}`, save);
     widgets.push({ key, restore, follow });

@@ -17,7 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.ext import autodoc
+from sphinx.util.inspect import signature, stringify_signature
+from traitlets import HasTraits
 
 from course.pages import add_written, source_folder
 
@@ -79,6 +80,15 @@ def lesson_exercises(env) -> Iterator[str]:
         yield from ("```", "")
 
 
+def show_arguments(app, what, name, documented, options, arguments, result):
+    """Return a widget's own arguments: traitlets would show only (*args, **kwargs)."""
+    if what != "class" or not issubclass(documented, HasTraits):
+        return None
+    taken = signature(documented.__init__, bound_method=True)
+    shown = stringify_signature(taken, unqualified_typehints=True, show_return_annotation=False)
+    return shown, None
+
+
 def setup(app):
     app.add_config_value("course_license", "", "env")
     add_written(app, "cite-this", cite_this)
@@ -86,5 +96,4 @@ def setup(app):
     add_written(app, "packages", packages)
     add_written(app, "kept-weights", kept_weights)
     add_written(app, "lesson-exercises", lesson_exercises)
-    # Show widgets' own arguments: those of traitlets' `__new__` are only (*args, **kwargs).
-    autodoc._CLASS_NEW_BLACKLIST.append("traitlets.traitlets.HasDescriptors.__new__")
+    app.connect("autodoc-process-signature", show_arguments)
