@@ -12,6 +12,15 @@ from attnlib.masks import causal_mask, padding_mask
 from attnlib.norms import LayerNorm, RMSNorm
 
 __all__ = [
-    "FeedForward", "KVCache", "LayerNorm", "MultiHeadAttention", "RMSNorm", "TransformerBlock",
-    "causal_mask", "merge_heads", "padding_mask", "scaled_dot_product_attention", "split_heads",
-]  # fmt: skip
+    "FeedForward",
+    "KVCache",
+    "LayerNorm",
+    "MultiHeadAttention",
+    "RMSNorm",
+    "TransformerBlock",
+    "causal_mask",
+    "merge_heads",
+    "padding_mask",
+    "scaled_dot_product_attention",
+    "split_heads",
+]

@@ -38,9 +38,15 @@ from attnlib.pattern_sums import (
 from attnlib.weight_checks import require_attention
 
 __all__ = [
-    "Scores", "best_offset", "entropy", "induction_score", "previous_token_score",
-    "relation_accuracy", "relation_mass", "same_token_score",
-]  # fmt: skip
+    "Scores",
+    "best_offset",
+    "entropy",
+    "induction_score",
+    "previous_token_score",
+    "relation_accuracy",
+    "relation_mass",
+    "same_token_score",
+]
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,9 +26,12 @@ from attnlib.checks import (
 )
 
 __all__ = [
-    "LearnedPositions", "RotaryPositions", "SinusoidalPositions", "alibi_bias",
+    "LearnedPositions",
+    "RotaryPositions",
+    "SinusoidalPositions",
+    "alibi_bias",
     "sinusoidal_positions",
-]  # fmt: skip
+]
 
 # The slowest hand turns once in 2 pi BASE tokens (Vaswani et al. 2017, section 3.5).
 BASE = 10_000.0

@@ -113,9 +113,13 @@ class TransformersReader:
 
 
 def _attend(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
-    attention_mask: Tensor | None = None, **options: Any,
-) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    **options: Any,
+) -> tuple[Tensor, Tensor | None]:
     """Attend as the module's own file does, block by block of rows, and show the weights."""
     own, watch = _own_attention(module), _watching.get()
     if watch is None:  # our name is set, but no atlas is being made

@@ -15,6 +15,10 @@ from attncourse.parallel.report import Report, Share
 from attncourse.parallel.tensor_parallel import compare_models
 
 __all__ = [
-    "Report", "Share", "compare_models", "compare_trainings", "run_in_processes",
+    "Report",
+    "Share",
+    "compare_models",
+    "compare_trainings",
+    "run_in_processes",
     "split_heads_over",
-]  # fmt: skip
+]

@@ -22,7 +22,23 @@ from attncourse.tasks._names import Names, names
 from attncourse.tasks._tasks import Batch, Relation, Sentence, Task, pack
 
 __all__ = [
-    "Batch", "Because", "Concord", "Diagonals", "Induction", "Lookup", "Names", "Relation",
-    "Sentence", "Task", "VerbsLast", "because", "concord", "diagonals", "induction", "lookup",
-    "names", "pack", "verbs_last",
-]  # fmt: skip
+    "Batch",
+    "Because",
+    "Concord",
+    "Diagonals",
+    "Induction",
+    "Lookup",
+    "Names",
+    "Relation",
+    "Sentence",
+    "Task",
+    "VerbsLast",
+    "because",
+    "concord",
+    "diagonals",
+    "induction",
+    "lookup",
+    "names",
+    "pack",
+    "verbs_last",
+]

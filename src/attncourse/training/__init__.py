@@ -24,8 +24,26 @@ from attncourse.training.saving import Comparison, compare, save
 from attncourse.training.sweeps import SWEEPS, Sweep
 
 __all__ = [
-    "GRID", "RECIPES", "SWEEPS", "Comparison", "Evaluation", "FixedWeights", "Recipe", "Sweep",
-    "Trained", "answer_loss", "bigram_loss", "compare", "digest", "evaluate", "held_out_sentences",
-    "pair_counts", "sample_names", "save", "share_of_names", "train", "uniform_loss",
+    "GRID",
+    "RECIPES",
+    "SWEEPS",
+    "Comparison",
+    "Evaluation",
+    "FixedWeights",
+    "Recipe",
+    "Sweep",
+    "Trained",
+    "answer_loss",
+    "bigram_loss",
+    "compare",
+    "digest",
+    "evaluate",
+    "held_out_sentences",
+    "pair_counts",
+    "sample_names",
+    "save",
+    "share_of_names",
+    "train",
+    "uniform_loss",
     "unigram_loss",
-]  # fmt: skip
+]

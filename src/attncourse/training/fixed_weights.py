@@ -33,9 +33,14 @@ class FixedWeights(nn.Module):
     """
 
     def __init__(
-        self, task: Lookup, d_model: int, num_heads: int, *, d_k: int | None = None,
+        self,
+        task: Lookup,
+        d_model: int,
+        num_heads: int,
+        *,
+        d_k: int | None = None,
         d_v: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.task = task
         self.asked = nn.ModuleList([nn.Embedding(task.slots, d_model) for _ in range(2)])
@@ -56,9 +61,13 @@ class FixedWeights(nn.Module):
         )
 
     def forward(
-        self, tokens: Tensor, *, key_mask: Tensor | None = None,
-        head_masks: Sequence[Tensor | None] | Tensor | None = None, need_weights: bool = False,
-    ) -> ModelOutput:  # fmt: skip
+        self,
+        tokens: Tensor,
+        *,
+        key_mask: Tensor | None = None,
+        head_masks: Sequence[Tensor | None] | Tensor | None = None,
+        need_weights: bool = False,
+    ) -> ModelOutput:
         """Answer about tokens [B, M + 1], as `TransformerModel.forward` does.
 
         The one layer's weights are the row of the question, [B, h, 1, M].

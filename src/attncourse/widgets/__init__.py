@@ -32,7 +32,21 @@ from attncourse.widgets.tokenizer.widget import Tokenizer
 from attncourse.widgets.two_heads.widget import TwoHeads
 
 __all__ = [
-    "Answer", "BuildABlock", "CacheCalculator", "ClockHands", "Flow", "GptSteps", "HeadAtlas",
-    "HeadExplorer", "HeadLab", "HeadMute", "MaskPainter", "NameLab", "OnlineSoftmax", "Predict",
-    "QueryCompass", "Tokenizer", "TwoHeads",
-]  # fmt: skip
+    "Answer",
+    "BuildABlock",
+    "CacheCalculator",
+    "ClockHands",
+    "Flow",
+    "GptSteps",
+    "HeadAtlas",
+    "HeadExplorer",
+    "HeadLab",
+    "HeadMute",
+    "MaskPainter",
+    "NameLab",
+    "OnlineSoftmax",
+    "Predict",
+    "QueryCompass",
+    "Tokenizer",
+    "TwoHeads",
+]

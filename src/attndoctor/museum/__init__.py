@@ -15,6 +15,13 @@ from attndoctor.museum._symptoms import SYMPTOMS, Symptom, symptoms
 from attndoctor.museum.steps import SteppedAttention, attend
 
 __all__ = [
-    "EXHIBITS", "SYMPTOMS", "Exhibit", "SteppedAttention", "Symptom", "Thread", "attend", "named",
+    "EXHIBITS",
+    "SYMPTOMS",
+    "Exhibit",
+    "SteppedAttention",
+    "Symptom",
+    "Thread",
+    "attend",
+    "named",
     "symptoms",
-]  # fmt: skip
+]

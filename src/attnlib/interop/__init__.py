@@ -32,6 +32,12 @@ from attnlib.interop.state_dicts import from_bert, from_gpt2, from_nanogpt, laye
 from attnlib.interop.torch_module import from_torch
 
 __all__ = [
-    "from_bert", "from_gpt2", "from_nanogpt", "from_projections", "from_torch", "gpt_from_gpt2",
-    "gpt_from_nanogpt", "layers",
-]  # fmt: skip
+    "from_bert",
+    "from_gpt2",
+    "from_nanogpt",
+    "from_projections",
+    "from_torch",
+    "gpt_from_gpt2",
+    "gpt_from_nanogpt",
+    "layers",
+]

@@ -22,6 +22,14 @@ from attnlib.plotting.style import new_figure, use_course_style
 from attnlib.plotting.window import plot_window
 
 __all__ = [
-    "new_figure", "plot_beside", "plot_head_atlas", "plot_heads", "plot_long_heads",
-    "plot_matrices", "plot_model", "plot_seed_curves", "plot_window", "use_course_style",
-]  # fmt: skip
+    "new_figure",
+    "plot_beside",
+    "plot_head_atlas",
+    "plot_heads",
+    "plot_long_heads",
+    "plot_matrices",
+    "plot_model",
+    "plot_seed_curves",
+    "plot_window",
+    "use_course_style",
+]

@@ -29,10 +29,15 @@ _ONE_TOKEN = torch.tensor([1.0, 2, 3, 4])
 
 
 def _six_numbers(
-    scale: float = math.sqrt(2), axis: int = -1, transpose: bool = True, *,
-    X: Tensor = _EXERCISE_TOKENS, matrices: tuple[Tensor, Tensor, Tensor] = _HEAD_2, token: int = 0,
+    scale: float = math.sqrt(2),
+    axis: int = -1,
+    transpose: bool = True,
+    *,
+    X: Tensor = _EXERCISE_TOKENS,
+    matrices: tuple[Tensor, Tensor, Tensor] = _HEAD_2,
+    token: int = 0,
     share: Callable[[Tensor], Tensor] | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The two rows of weights and one token's output, possibly with a mistake."""
     q, k, v = (X @ W for W in matrices)
     scores = q @ (k.T if transpose else k) / scale

@@ -30,10 +30,16 @@ def _first_rows(packed: Tensor) -> Sequence[Tensor]:
 
 
 def _loader(
-    order: str = "qkv", *, biases: bool = True, transpose: bool = False, out: bool = True,
-    out_bias: bool = True, out_transpose: bool = False,
-    cut: Callable[[Tensor], Sequence[Tensor]] = _thirds, biases_like_weights: bool = True,
-) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:  # fmt: skip
+    order: str = "qkv",
+    *,
+    biases: bool = True,
+    transpose: bool = False,
+    out: bool = True,
+    out_bias: bool = True,
+    out_transpose: bool = False,
+    cut: Callable[[Tensor], Sequence[Tensor]] = _thirds,
+    biases_like_weights: bool = True,
+) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:
     """Make a loader that copies a torch module's weights, possibly with a mistake."""
 
     def load(theirs: nn.MultiheadAttention) -> MultiHeadAttention:

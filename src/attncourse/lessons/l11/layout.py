@@ -43,10 +43,16 @@ def _head_by_head(num_heads: int) -> Callable[[Tensor], list[Tensor]]:
 
 
 def _loader(
-    *, order: str = "qkv", cut: Callable[[Tensor], list[Tensor]] | None = _thirds,
-    proj_turned: bool = True, biases: bool = True, proj_bias: bool = True, proj: bool = True,
-    layer_of: Callable[[int], int] = lambda layer: layer, heads: int | None = None,
-) -> Loader:  # fmt: skip
+    *,
+    order: str = "qkv",
+    cut: Callable[[Tensor], list[Tensor]] | None = _thirds,
+    proj_turned: bool = True,
+    biases: bool = True,
+    proj_bias: bool = True,
+    proj: bool = True,
+    layer_of: Callable[[int], int] = lambda layer: layer,
+    heads: int | None = None,
+) -> Loader:
     """Make a loader that may have a mistake; `cut` None cuts head by head."""
 
     def load(state: State, layer: int, num_heads: int) -> MultiHeadAttention:

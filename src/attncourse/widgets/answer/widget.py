@@ -67,10 +67,16 @@ class Answer(CourseWidget):
     checked = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
-        self, kind: str, parts: Sequence[tuple[str, Sequence[str]]],
-        verdicts: Sequence[CheckResult], *, known: Sequence[Tensor] = (), tolerance: float = 0.0,
-        near: float = 0.0, pick: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        kind: str,
+        parts: Sequence[tuple[str, Sequence[str]]],
+        verdicts: Sequence[CheckResult],
+        *,
+        known: Sequence[Tensor] = (),
+        tolerance: float = 0.0,
+        near: float = 0.0,
+        pick: int = 1,
+    ) -> None:
         labels = [list(found) for _, found in parts]
         different = list(dict.fromkeys(verdicts))
         table = torch.tensor([different.index(verdict) for verdict in verdicts])

@@ -79,10 +79,14 @@ class BuildABlock(CourseWidget):
     stop = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self, depths: Sequence[int], measurements: Mapping[Variant, Mapping[str, Tensor]], *,
-        panels: Mapping[str, Literal["size", "cosine"]], origin: str = "as given",
+        self,
+        depths: Sequence[int],
+        measurements: Mapping[Variant, Mapping[str, Tensor]],
+        *,
+        panels: Mapping[str, Literal["size", "cosine"]],
+        origin: str = "as given",
         signal: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         depths = _checked_depths(depths)
         _require_panels(panels)
         require_text("origin", origin)

@@ -109,11 +109,19 @@ class CacheCalculator(CourseWidget):
     memory = traitlets.Int(24).tag(sync=True)
 
     def __init__(
-        self, model: str = "GPT-2 small", *, layers: int | None = None,
-        num_heads: int | None = None, num_kv_heads: int | None = None, d_k: int | None = None,
-        latent: Sequence[int] | None = None, tokens: int | None = None, sequences: int = 1,
-        bytes_per_number: int = 2, memory: int = 24,
-    ) -> None:  # fmt: skip
+        self,
+        model: str = "GPT-2 small",
+        *,
+        layers: int | None = None,
+        num_heads: int | None = None,
+        num_kv_heads: int | None = None,
+        d_k: int | None = None,
+        latent: Sequence[int] | None = None,
+        tokens: int | None = None,
+        sequences: int = 1,
+        bytes_per_number: int = 2,
+        memory: int = 24,
+    ) -> None:
         require_one_of("model", model, [known.name for known in MODELS])
         known = next(known for known in MODELS if known.name == model)
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads

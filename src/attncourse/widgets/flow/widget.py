@@ -89,10 +89,18 @@ class Flow(CourseWidget):
     sequence = traitlets.List(traitlets.Int()).tag(sync=True)
 
     def __init__(
-        self, x: Tensor | None = None, w_q: Tensor | None = None, w_k: Tensor | None = None,
-        w_v: Tensor | None = None, w_o: Tensor | None = None, num_heads: int = 2,
-        tokens: Sequence[str] | None = None, *, causal: bool = False, origin: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        x: Tensor | None = None,
+        w_q: Tensor | None = None,
+        w_k: Tensor | None = None,
+        w_v: Tensor | None = None,
+        w_o: Tensor | None = None,
+        num_heads: int = 2,
+        tokens: Sequence[str] | None = None,
+        *,
+        causal: bool = False,
+        origin: str | None = None,
+    ) -> None:
         given = dict(zip(("x", *PROJECTIONS), (x, w_q, w_k, w_v, w_o), strict=True))
         if all(value is None for value in given.values()):
             given = _example()
@@ -119,9 +127,14 @@ class Flow(CourseWidget):
 
     @classmethod
     def from_module(
-        cls, module: MultiHeadAttention, x: Tensor, tokens: Sequence[str] | None = None, *,
-        causal: bool = False, origin: str = "as given",
-    ) -> Self:  # fmt: skip
+        cls,
+        module: MultiHeadAttention,
+        x: Tensor,
+        tokens: Sequence[str] | None = None,
+        *,
+        causal: bool = False,
+        origin: str = "as given",
+    ) -> Self:
         """Take the matrices of an attnlib attention, and one sequence that it attends to.
 
         Args:

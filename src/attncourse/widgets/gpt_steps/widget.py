@@ -77,9 +77,14 @@ class GptSteps(CourseWidget):
     head = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self, model: TransformerModel, names: Sequence[str] = ("emma", "tollas", "bellen"), *,
-        vocabulary: Iterable[str] | None = None, boundary: str = ".", origin: str = "as given",
-    ) -> None:  # fmt: skip
+        self,
+        model: TransformerModel,
+        names: Sequence[str] = ("emma", "tollas", "bellen"),
+        *,
+        vocabulary: Iterable[str] | None = None,
+        boundary: str = ".",
+        origin: str = "as given",
+    ) -> None:
         spec = checked_form(model)
         tokens = checked_tokens(spec, vocabulary, boundary)
         require_text("origin", origin)

@@ -42,10 +42,12 @@ class HeadSource:
 
     @classmethod
     def by_rules(
-        cls, tokens: Sequence[str],
-        rules: Sequence[str] = ("previous token", "same word", "first token"), *,
+        cls,
+        tokens: Sequence[str],
+        rules: Sequence[str] = ("previous token", "same word", "first token"),
+        *,
         name: str = "hand-built",
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Build one head per rule by hand; a reader may then look at words of their own.
 
         A head is 16 columns wide. Its keys say with a single 1 which token or word this is, and

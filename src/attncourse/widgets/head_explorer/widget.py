@@ -98,16 +98,27 @@ class HeadExplorer(CourseWidget):
     sentence = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def __init__(
-        self, tokens: Sequence[str], q: Tensor, k: Tensor, *, num_heads: int | None = None,
-        causal: bool = False, token: int | str | None = None, origin: str = "as given",
-    ) -> None:  # fmt: skip
+        self,
+        tokens: Sequence[str],
+        q: Tensor,
+        k: Tensor,
+        *,
+        num_heads: int | None = None,
+        causal: bool = False,
+        token: int | str | None = None,
+        origin: str = "as given",
+    ) -> None:
         self._start(tokens, [HeadSource("as given", q, k, origin, num_heads)], causal, token)
 
     @classmethod
     def of_sources(
-        cls, tokens: Sequence[str], sources: Iterable[HeadSource], *, causal: bool = False,
+        cls,
+        tokens: Sequence[str],
+        sources: Iterable[HeadSource],
+        *,
+        causal: bool = False,
         token: int | str | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Explore several queries and keys of the same tokens, each in a tab.
 
         Args:
@@ -125,9 +136,15 @@ class HeadExplorer(CourseWidget):
 
     @classmethod
     def from_module(
-        cls, module: MultiHeadAttention, x: Tensor, tokens: Sequence[str], *, causal: bool = False,
-        token: int | str | None = None, origin: str = "as given",
-    ) -> Self:  # fmt: skip
+        cls,
+        module: MultiHeadAttention,
+        x: Tensor,
+        tokens: Sequence[str],
+        *,
+        causal: bool = False,
+        token: int | str | None = None,
+        origin: str = "as given",
+    ) -> Self:
         """Explore the heads of an attnlib attention on one sequence.
 
         Args:
@@ -141,9 +158,12 @@ class HeadExplorer(CourseWidget):
         return cls.of_sources(tokens, [source], causal=causal, token=token)
 
     def _start(
-        self, tokens: Sequence[str], sources: Sequence[HeadSource], causal: bool,
+        self,
+        tokens: Sequence[str],
+        sources: Sequence[HeadSource],
+        causal: bool,
         token: int | str | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         tokens = checked_texts("tokens", tokens)
         require_flag("causal", causal)
         T = len(tokens)

@@ -157,12 +157,22 @@ class HeadLab(CourseWidget):
     beside = traitlets.List(traitlets.Int()).tag(sync=True)
 
     def __init__(
-        self, num_heads: int | None = None, *, task: str = "concord", symbols: int = 8,
-        steps: int = 400, mlp: bool = False, model: TransformerModel | None = None,
-        from_weights: bool = False, seed: int = 1, sentence: str = SENTENCE,
-        muted: Sequence[int] = (), forbidden: str = "", forbidden_in: int | None = None,
+        self,
+        num_heads: int | None = None,
+        *,
+        task: str = "concord",
+        symbols: int = 8,
+        steps: int = 400,
+        mlp: bool = False,
+        model: TransformerModel | None = None,
+        from_weights: bool = False,
+        seed: int = 1,
+        sentence: str = SENTENCE,
+        muted: Sequence[int] = (),
+        forbidden: str = "",
+        forbidden_in: int | None = None,
         small: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         require_flag("small", small)
         require_flag("from_weights", from_weights)
         require_flag("mlp", mlp)

@@ -64,9 +64,15 @@ class HeadMute(CourseWidget):
     token = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self, parts: Tensor, bias: Tensor | None = None, *, tokens: Sequence[str],
-        labels: Sequence[str] | None = None, token: int = 0, origin: str = "as given",
-    ) -> None:  # fmt: skip
+        self,
+        parts: Tensor,
+        bias: Tensor | None = None,
+        *,
+        tokens: Sequence[str],
+        labels: Sequence[str] | None = None,
+        token: int = 0,
+        origin: str = "as given",
+    ) -> None:
         parts, tokens = _checked_parts(parts), checked_texts("tokens", tokens)
         h, T, d = parts.shape
         if labels is None:
@@ -102,9 +108,15 @@ class HeadMute(CourseWidget):
 
     @classmethod
     def from_module(
-        cls, module: MultiHeadAttention, x: Tensor, tokens: Sequence[str], *, causal: bool = False,
-        token: int = 0, origin: str = "as given",
-    ) -> Self:  # fmt: skip
+        cls,
+        module: MultiHeadAttention,
+        x: Tensor,
+        tokens: Sequence[str],
+        *,
+        causal: bool = False,
+        token: int = 0,
+        origin: str = "as given",
+    ) -> Self:
         """Take an attnlib attention's output on one sequence apart into its heads.
 
         Args:

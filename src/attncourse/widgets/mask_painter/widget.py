@@ -65,9 +65,16 @@ class MaskPainter(CourseWidget):
     puzzle = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(
-        self, tokens: Sequence[str], q: Tensor, k: Tensor, *, mask: Tensor | None = None,
-        meant_causal: bool | None = None, puzzle: bool = False, origin: str = "as given",
-    ) -> None:  # fmt: skip
+        self,
+        tokens: Sequence[str],
+        q: Tensor,
+        k: Tensor,
+        *,
+        mask: Tensor | None = None,
+        meant_causal: bool | None = None,
+        puzzle: bool = False,
+        origin: str = "as given",
+    ) -> None:
         tokens = checked_texts("tokens", tokens)
         T = len(tokens)
         if T > MOST_TOKENS:

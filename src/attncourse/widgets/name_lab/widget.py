@@ -78,9 +78,14 @@ class NameLab(CourseWidget):
     draw = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self, num_heads: int = 4, *, seed: int = 0, beginning: str = BEGINNING,
-        temperature: float = 1.0, top_k: int = len(names.vocabulary),
-    ) -> None:  # fmt: skip
+        self,
+        num_heads: int = 4,
+        *,
+        seed: int = 0,
+        beginning: str = BEGINNING,
+        temperature: float = 1.0,
+        top_k: int = len(names.vocabulary),
+    ) -> None:
         numbers = {"num_heads": num_heads, "seed": seed, "top_k": top_k}
         for name, value in numbers.items():
             require_count(name, value)

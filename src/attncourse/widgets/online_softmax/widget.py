@@ -82,10 +82,15 @@ class OnlineSoftmax(CourseWidget):
     method = traitlets.Unicode("online").tag(sync=True)
 
     def __init__(
-        self, scores: Tensor | None = None, values: Tensor | None = None, *,
-        block: int | None = None, step: int = 0, method: Method = "online",
+        self,
+        scores: Tensor | None = None,
+        values: Tensor | None = None,
+        *,
+        block: int | None = None,
+        step: int = 0,
+        method: Method = "online",
         origin: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if (scores is None) != (values is None):
             lacking = "scores" if scores is None else "values"
             raise ValueError(f"scores and values must come together, got no {lacking}")

@@ -48,8 +48,12 @@ class Predict(CourseWidget):
     committed = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
-        self, question: str, choices: Sequence[str], answer: int | Sequence[int], explanation: str,
-    ) -> None:  # fmt: skip
+        self,
+        question: str,
+        choices: Sequence[str],
+        answer: int | Sequence[int],
+        explanation: str,
+    ) -> None:
         _require_words("question", question)
         _require_words("explanation", explanation)
         choices = _checked_choices(choices)

@@ -70,10 +70,18 @@ class QueryCompass(CourseWidget):
     temperature = traitlets.Float(1.0).tag(sync=True)
 
     def __init__(
-        self, keys: Tensor, values: Tensor, *, query: Sequence[float] | Tensor | None = None,
-        labels: Sequence[str] | None = None, temperature: float = 1.0, origin: str = "as given",
-        details: bool = True, goals: Sequence[str] = (), goal_weight: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        keys: Tensor,
+        values: Tensor,
+        *,
+        query: Sequence[float] | Tensor | None = None,
+        labels: Sequence[str] | None = None,
+        temperature: float = 1.0,
+        origin: str = "as given",
+        details: bool = True,
+        goals: Sequence[str] = (),
+        goal_weight: float = 0.0,
+    ) -> None:
         keys, values = _checked_points("keys", keys), _checked_points("values", values)
         T = len(keys)
         if not FEWEST <= T <= MOST:

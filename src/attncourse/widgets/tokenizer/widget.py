@@ -56,10 +56,15 @@ class Tokenizer(CourseWidget):
     num_merges = traitlets.Int().tag(sync=True)
 
     def __init__(
-        self, tokenizer: BytePairTokenizer, text: str = "", *, num_merges: int | None = None,
-        counts: Tensor | None = None, vocabulary: Sequence[str] | None = None,
+        self,
+        tokenizer: BytePairTokenizer,
+        text: str = "",
+        *,
+        num_merges: int | None = None,
+        counts: Tensor | None = None,
+        vocabulary: Sequence[str] | None = None,
         origin: str = "as given",
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(tokenizer, BytePairTokenizer):
             raise TypeError(
                 f"tokenizer must be a BytePairTokenizer, got {type(tokenizer).__name__}"

@@ -84,9 +84,12 @@ class TwoHeads(CourseWidget):
     heads = tensor_trait(lambda widget: (2, 3, widget.d, widget.d_k))
 
     def __init__(
-        self, x: Tensor | None = None, heads: Sequence[Sequence[Tensor]] | Tensor | None = None, *,
+        self,
+        x: Tensor | None = None,
+        heads: Sequence[Sequence[Tensor]] | Tensor | None = None,
+        *,
         tries: Sequence[Try] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         x = moderate_numbers("x", torch.tensor(EXAMPLE_X) if x is None else x)
         heads = _stacked(torch.tensor(EXAMPLE_HEADS) if heads is None else heads)
         _require_small(x, heads)
