@@ -83,8 +83,8 @@ def of_card(change):
 
 AGAIN = f"python -m attncourse.training {NAME} --seed {SEED} --save"
 DAMAGES = {
-    "one bit": (of_weights(flip), ValueError, ["sha256", "changed or damaged", AGAIN]),
-    "the end is missing": (of_weights(cut), ValueError, ["got 1000 bytes", "sha256", AGAIN]),
+    "one bit": (of_weights(flip), ValueError, ["changed or damaged", AGAIN]),
+    "the end is missing": (of_weights(cut), ValueError, ["changed or damaged", AGAIN]),
     "no weights": (of_weights(lambda path: path.unlink()), FileNotFoundError, ["missing", AGAIN]),
     "no card": (of_card(lambda path: path.unlink()), FileNotFoundError, [NAME, "none"]),
     "half a card": (of_card(cut), ValueError, ["card", "changed or damaged"]),
@@ -95,11 +95,10 @@ DAMAGES = {
     "no end": (tell(evaluations={}), ValueError, ["card", "evaluations"]),
     "another model": (tell(model={"length": 3}), ValueError, ["card", "model", AGAIN]),
     "a model of other sizes": (tell(model={**data.read_card(NAME, SEED).model, "length": 99}),
-        ValueError, ["card", "model of its weights", AGAIN]),
+        ValueError, ["card", "one model", AGAIN]),
     "another recipe": (tell(recipe="names"), ValueError, ["'names'", f"'{NAME}'", AGAIN]),
     "another seed": (tell(seed=SEED + 1), ValueError, [f"with seed {SEED + 1}", AGAIN]),
     "another digest": (tell(digest="0" * 64), ValueError, ["digest", "00000000...", AGAIN]),
-    "another sum": (tell(sha256="0" * 64), ValueError, ["00000000...", AGAIN]),
 }  # fmt: skip
 
 

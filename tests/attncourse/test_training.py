@@ -305,7 +305,6 @@ def test_the_command_saves_and_finds_the_same_again(folder, capsys):
     assert card.command == "python -m attncourse.training tiny --seed 0 --save"
     assert list(card.evaluations) == ["25", "50", "60"]
     assert card.final["loss"] == round(again.final.loss, 6)
-    assert card.size == stem.with_suffix(".safetensors").stat().st_size
     assert main(["tiny", "--quiet", "--seed", "3", "--stop", "5"]) == 0
     out = capsys.readouterr().out
     assert "nothing to compare" in out and "5 steps" in out

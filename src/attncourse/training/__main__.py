@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         if args.save:
             card = save(trained)
-            echo(f"saved: {card.size} bytes, digest {card.digest}")
+            echo(f"saved: digest {card.digest}")
         elif (args.recipe, args.seed) not in data.saved() or args.heads is not None:
             _print_final(trained)
             echo("No weights of this model are saved: there is nothing to compare.")
