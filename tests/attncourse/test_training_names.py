@@ -16,7 +16,6 @@ from attncourse.training import (
     share_of_names,
     train,
 )
-from attncourse.training.__main__ import main
 from attncourse.training.sampling import name_guesses
 from attnlib.model import GPT
 
@@ -61,15 +60,14 @@ def test_samples_have_a_seed_and_leave_random_numbers_alone(model):
     assert max(map(len, made)) == 16  # cut off, without an end
 
 
-def test_the_command_prints_losses_beside_worse_and_better_guesses(capsys):
-    assert main(["names", "--quiet", "--stop", "30"]) == 0
-    rows = dict(row.rsplit(maxsplit=1) for row in capsys.readouterr().out.splitlines()[:-1])
-    found = {" ".join(name.split()): value for name, value in rows.items()}
-    guesses = ["uniform", "unigram of 20000 names", "bigram of 20000 names", "who knows the rules"]
-    uniform, unigram, bigram, floor = (float(found[f"loss of {guess}"]) for guess in guesses)
-    assert uniform == 3.2958 and uniform > unigram > bigram > floor > 1.5
-    assert floor < float(found["loss"]) < uniform
-    assert 0 <= float(found["names that keep all rules"]) < 0.2
+def test_a_model_half_trained_stands_between_its_guesses_and_the_rules():
+    held_out = held_out_sentences(RECIPE)
+    known = names.sentences(20_000, seed=0, without=held_out)
+    uniform, unigram, bigram, floor = name_guesses(known, held_out).values()
+    assert uniform == math.log(27) and uniform > unigram > bigram > floor > 1.5
+    young = train(RECIPE, seed=0, stop=30)
+    assert floor < young.final.loss < uniform
+    assert 0 <= share_of_names(young.model) < 0.2
 
 
 make_up = partial(sample_names, GPT(27, 16, 8, 2), number=1)

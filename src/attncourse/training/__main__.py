@@ -14,18 +14,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from attncourse import data
-from attncourse.tasks import names
 from attncourse.training.changed_world import VARIABLE
-from attncourse.training.loop import Trained, held_out_sentences, train
+from attncourse.training.loop import Trained, train
 from attncourse.training.recipes import RECIPES
-from attncourse.training.sampling import name_guesses, sample_names, share_of_names
 from attncourse.training.saving import Comparison, compare, save
 from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
 from attndoctor.support.printing import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 EVERY = 25  # steps between the evaluations on a card
-COUNTED = 20_000  # names, for guesses that only count
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,23 +118,6 @@ def _print_final(trained: Trained) -> None:
         shares = value if isinstance(value, dict) else {"": value}
         for own, share in shares.items():
             echo(f"{f'{name} {own}'.strip():34} {share:.4f}")
-    if trained.recipe.task is names:
-        _print_names(trained)
-
-
-def _print_names(trained: Trained) -> None:
-    held_out = held_out_sentences(trained.recipe)
-    known = trained.recipe.task.sentences(COUNTED, seed=trained.seed, without=held_out)
-    losses = name_guesses(known, held_out)
-    for guess, loss in {
-        "uniform": losses["uniform"],
-        f"unigram of {COUNTED} names": losses["unigram"],
-        f"bigram of {COUNTED} names": losses["bigram"],
-        "who knows the rules": losses["floor"],
-    }.items():
-        echo(f"{f'loss of {guess}':34} {loss:.4f}")
-    echo(f"{'names that keep all rules':34} {share_of_names(trained.model):.4f}")
-    echo(f"such as {', '.join(sample_names(trained.model, 8, seed=trained.seed))}")
 
 
 if __name__ == "__main__":
