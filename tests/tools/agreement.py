@@ -46,7 +46,7 @@ def _require_the_same_for_near_numbers(form, ask, wrong):  # asks without remark
         kinds = [[*(known + off), *(make(known) for make in makers)] for known in groups]
         return [torch.cat(mix).view_as(form._right) for mix in itertools.product(*kinds)]
 
-    table = form.answers(wrong)
+    table = list(form.answers(wrong))
     verdicts = [ask(answer) for answer in table]
     if not verdicts[0]:
         raise ValueError(f"right must pass the check, which says: {verdicts[0].message}")

@@ -7,9 +7,8 @@ up: what is right, and which mistake gets which hint, is decided by the check al
 """
 
 import itertools
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -41,12 +40,8 @@ class Form(ABC):
         """Return what stands there: of each part the title, and a label for all that is in it."""
 
     @abstractmethod
-    def count(self, mistakes: Sequence[Any]) -> int:
-        """Return how many answers the page can tell apart."""
-
-    @abstractmethod
-    def answers(self, mistakes: Sequence[Any]) -> list[Any]:
-        """Return an answer of each kind that the page can tell apart, in the order of its table.
+    def answers(self, mistakes: Sequence[Any]) -> Iterator[Any]:
+        """Yield an answer of each kind that the page can tell apart, in the order of its table.
 
         Args:
             mistakes: what readers who make the usual mistakes hand in.
@@ -101,17 +96,12 @@ class Numbers(Form):
         known = self._known(mistakes)
         return {"known": known, "tolerance": self.tolerance, "near": self._near}
 
-    def count(self, mistakes: Sequence[Any]) -> int:
-        """Return the product of what each group of fields can be."""
-        others = 1 + (self._near > self.tolerance)
-        return math.prod(len(known) + others for known in self._known(mistakes))
-
-    def answers(self, mistakes: Sequence[Any]) -> list[Tensor]:
-        """Return known numbers, then near ones and any others: every mix of these per group."""
+    def answers(self, mistakes: Sequence[Any]) -> Iterator[Tensor]:
+        """Yield known numbers, then near ones and any others: every mix of these per group."""
         far, halfway = self.far(mistakes), (self.tolerance + self._near) / 2
         others = [halfway, far] if self._near > self.tolerance else [far]
         groups = [[*known, *(known[0] + off for off in others)] for known in self._known(mistakes)]
-        return [torch.cat(mix).view_as(self._right) for mix in itertools.product(*groups)]
+        return (torch.cat(mix).view_as(self._right) for mix in itertools.product(*groups))
 
     def far(self, mistakes: Sequence[Any]) -> float:
         """Return a distance from the right numbers at which there is no known one."""
@@ -149,18 +139,14 @@ class Choice(Form):
         titles = [""] if self.each is None else _words(self.each)
         return [(title, _words(self.choices)) for title in titles]
 
-    def count(self, mistakes: Sequence[Any]) -> int:
-        """Return the number of mixes of choices."""
-        return len(self.choices) ** len(self.parts())
-
-    def answers(self, mistakes: Sequence[Any]) -> list[Any]:
-        """Return every mix of choices; the last thing's changes fastest."""
-        mixes = itertools.product(self.choices, repeat=len(self.parts()))
+    def answers(self, mistakes: Sequence[Any]) -> Iterator[Any]:
+        """Yield every mix of choices; the last thing's changes fastest."""
         if self.each is None:
-            return [value for (value,) in mixes]
+            return iter(self.choices)
+        mixes = itertools.product(self.choices, repeat=len(self.each))
         if isinstance(self.each, Mapping):
-            return [dict(zip(self.each, mix, strict=True)) for mix in mixes]
-        return [list(mix) for mix in mixes]
+            return (dict(zip(self.each, mix, strict=True)) for mix in mixes)
+        return map(list, mixes)
 
 
 @dataclass(frozen=True)
@@ -180,13 +166,9 @@ class Choices(Form):
         """Return the choices of each thing."""
         return [(title, _words(choices)) for title, choices in self.slots.items()]
 
-    def count(self, mistakes: Sequence[Any]) -> int:
-        """Return the number of mixes of choices."""
-        return math.prod(len(choices) for choices in self.slots.values())
-
-    def answers(self, mistakes: Sequence[Any]) -> list[Any]:
-        """Return every mix of choices; the last thing's changes fastest."""
-        return [self.answer(*mix) for mix in itertools.product(*self.slots.values())]
+    def answers(self, mistakes: Sequence[Any]) -> Iterator[Any]:
+        """Yield every mix of choices; the last thing's changes fastest."""
+        return itertools.starmap(self.answer, itertools.product(*self.slots.values()))
 
 
 @dataclass(frozen=True)
@@ -220,16 +202,12 @@ class Lines(Form):
         """Return how many lines are picked."""
         return {"pick": self.pick}
 
-    def count(self, mistakes: Sequence[Any]) -> int:
-        """Return in how many ways so many lines can be picked."""
-        return math.comb(len(self._lines), self.pick)
-
-    def answers(self, mistakes: Sequence[Any]) -> list[Any]:
-        """Return every pick, from the first lines to the last ones."""
+    def answers(self, mistakes: Sequence[Any]) -> Iterator[Any]:
+        """Yield every pick, from the first lines to the last ones."""
         numbers = range(1, len(self._lines) + 1)
         if self.pick == 1:
-            return list(numbers)
-        return [list(picked) for picked in itertools.combinations(numbers, self.pick)]
+            return iter(numbers)
+        return map(list, itertools.combinations(numbers, self.pick))
 
 
 @dataclass(frozen=True)
@@ -248,13 +226,9 @@ class Order(Form):
         """Return the steps."""
         return [("", _words(self.steps))]
 
-    def count(self, mistakes: Sequence[Any]) -> int:
-        """Return the number of orders."""
-        return math.factorial(len(self.steps))
-
-    def answers(self, mistakes: Sequence[Any]) -> list[Any]:
-        """Return every order; the one with which the page begins is the first."""
-        return [list(order) for order in itertools.permutations(self.steps)]
+    def answers(self, mistakes: Sequence[Any]) -> Iterator[Any]:
+        """Yield every order; the one with which the page begins is the first."""
+        return map(list, itertools.permutations(self.steps))
 
 
 def put_on_page(ask: Ask, form: Form, mistakes: Sequence[Any]) -> "Answer":
@@ -269,12 +243,13 @@ def put_on_page(ask: Ask, form: Form, mistakes: Sequence[Any]) -> "Answer":
     """
     from attncourse.widgets import Answer  # only a page that shows it needs the widgets' packages
 
-    if form.count(mistakes) > MOST_ANSWERS:
+    answers = list(itertools.islice(form.answers(mistakes), MOST_ANSWERS + 1))
+    if len(answers) > MOST_ANSWERS:
         raise ValueError(
-            f"a page can tell {MOST_ANSWERS} answers apart at most, not {form.count(mistakes)}: "
-            "offer fewer, or pass fewer mistakes"
+            f"a page can tell {MOST_ANSWERS} answers apart at most: offer fewer, or pass fewer "
+            "mistakes"
         )
-    verdicts = [ask(answer) for answer in form.answers(mistakes)]
+    verdicts = [ask(answer) for answer in answers]
     return Answer(form.kind, form.parts(), verdicts, **form.settings(mistakes))
 
 
