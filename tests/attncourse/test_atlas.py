@@ -216,13 +216,6 @@ def test_strings_are_read_by_the_tokenizer():
     assert book_of(texts=[tokenizer.encode("banana ban")]).tokens == ("257", "258", "32", "257")
 
 
-def test_padding_is_left_out():
-    ids = torch.tensor([[*IDS, 0, 0], [0, 0, *IDS]])
-    book = book_of(texts={"input_ids": ids, "attention_mask": (ids != 0).long()})
-    assert book.texts == (tuple(map(str, IDS)),) * 2
-    assert not book.scores["same token"].spread.any()
-
-
 # --- models of attnlib ----------------------------------------------------------------------------
 
 
@@ -374,10 +367,6 @@ def returned(*layers):
     return lambda ids: list(layers)
 
 
-def batch(**given):
-    return {"input_ids": [IDS], **given}
-
-
 EYE = torch.eye(T)[None, None]
 read = partial(book_of, own_model("GPT"))
 pieces = partial(book_of, tokenizer=BytePairTokenizer())
@@ -386,7 +375,7 @@ REFUSED = {
     TypeError: {
         book_of: {
             "model": [3, lambda ids: torch.ones(1, 12, 3), lambda ids: 3],
-            "texts": ["abc", 3, [[1.0, 2.0]], [object()]],
+            "texts": ["abc", 3, [[1.0, 2.0]], [object()], {"input_ids": [IDS]}],
             "tokenizer": ["gpt2", {i: "a" for i in range(9)}, 3], "name": [3],
         },
         partial(book_of, texts=["a b"]): {"tokenizer": [None]},
@@ -399,9 +388,7 @@ REFUSED = {
                 returned(), returned(EYE, EYE.expand(1, 2, T, T)),
             ],
             "texts": [
-                [], [IDS, []], [[3]], [[IDS]], [[1, -2]], IDS, {"ids": [IDS]},
-                batch(attention_mask=[[0.0] * 6 + [-1e9] * 6]), batch(attention_mask=[[1, 1]]),
-                batch(attention_mask=[[1] * T, [1] * T]),
+                [], [IDS, []], [[3]], [[IDS]], [[1, -2]], IDS,
             ],
             "tokenizer": [["a", "b"]], "shown": [1, -1],
         },

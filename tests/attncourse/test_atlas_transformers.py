@@ -136,7 +136,7 @@ def test_an_attention_that_asks_twice_is_one_layer(by_rows):
 
 
 @pytest.mark.parametrize("name", ["GPT2", "Bert", "DistilBert"])
-def test_padding_changes_nothing(name):
+def test_texts_read_alone_are_as_in_a_padded_batch(name):
     model = made(name, **FAMILIES[name])
     lengths = [T, 9]
     ids = torch.tensor([IDS, [*IDS[:9], *[0] * (T - 9)]])
@@ -144,7 +144,7 @@ def test_padding_changes_nothing(name):
     batch = handed_out(model, {"input_ids": ids, "attention_mask": mask})
     cut = {n: [w[i : i + 1, :, :n, :n] for w in batch] for i, n in enumerate(lengths)}
     expected = book_of(lambda ids: cut[ids.shape[1]], [IDS, IDS[:9]])
-    book = book_of(model, {"input_ids": ids, "attention_mask": mask})
+    book = book_of(model, [IDS, IDS[:9]])
     assert [len(text) for text in book.texts] == lengths
     for pattern, scores in expected.scores.items():
         torch.testing.assert_close(book.scores[pattern].mean, scores.mean, atol=1e-5, rtol=0)

@@ -21,7 +21,7 @@ from attnlib.checks import checked_list, require_count, require_flag, require_te
 from attnlib.model import TransformerModel
 
 Reader = OwnReader | FunctionReader | TransformersReader
-Texts = Iterable[str | Sequence[int] | Tensor] | Mapping[str, Any]
+Texts = Iterable[str | Sequence[int] | Tensor]
 READING = threading.RLock()  # a model is set up while it reads: a second thread would see that
 
 
@@ -55,8 +55,7 @@ def of(
             function from ids, int64 [1, T], to the weights of each layer, [1, h, T, T]. A function
             that yields them one by one needs the memory of one layer only; a module runs
             without dropout, in evaluation mode.
-        texts: strings, or the ids of each text; or what a tokenizer made of several, with its
-            attention_mask, by which padding is left out.
+        texts: strings, or the ids of each text without padding.
         tokenizer: with `encode` and `decode`, as those of transformers, tokenizers and
             `attncourse.tokens` have them; for ids, a list of names will do. Of a folder or a hub id
             it is loaded if it is left out.

@@ -22,7 +22,12 @@ def checked_texts(texts: Any, tokenizer: Any) -> list[Text]:
     """Return texts that a model can read, or raise TypeError or ValueError."""
     if isinstance(texts, str):
         raise TypeError("texts must be a list of texts, got one string: put it into a list")
-    given = _without_padding(texts) if isinstance(texts, Mapping) else checked_list("texts", texts)
+    if isinstance(texts, Mapping):
+        raise TypeError(
+            f"texts must be strings, or the ids of each text without padding, got a "
+            f"{type(texts).__name__}: each text is read alone"
+        )
+    given = checked_list("texts", texts)
     if not given:
         raise ValueError("texts must hold at least one text, got none")
     return [_text(f"texts[{i}]", one, tokenizer) for i, one in enumerate(given)]
@@ -83,39 +88,6 @@ def _as_tensor(name: str, given: Any) -> Tensor:
         raise TypeError(
             f"{name} must be a string or a list of token ids, got {type(given).__name__}"
         ) from None
-
-
-def _without_padding(given: Mapping[str, Any]) -> list[Tensor]:
-    """Return the rows of what a tokenizer made of several texts, each without its padding."""
-    if "input_ids" not in given:
-        raise ValueError(
-            f"texts must have input_ids where they are a mapping, got {', '.join(map(str, given))}"
-        )
-    rows = [_ids(f"texts['input_ids'][{i}]", row) for i, row in enumerate(given["input_ids"])]
-    masks = given.get("attention_mask")
-    if masks is None:
-        return rows
-    if len(masks) != len(rows):
-        raise ValueError(
-            f"texts['attention_mask'] must have a row per text, {len(rows)}, got {len(masks)}"
-        )
-    kept = []
-    for i, (row, mask) in enumerate(zip(rows, masks, strict=True)):
-        mask = torch.as_tensor(mask)
-        if ((mask != 0) & (mask != 1)).any():
-            raise ValueError(
-                f"texts['attention_mask'][{i}] must be 1 for a token and 0 for padding, got "
-                f"{mask.min().item():.4g} to {mask.max().item():.4g}: what is added to scores is "
-                "another mask"
-            )
-        mask = mask.bool()
-        if mask.shape != row.shape:
-            raise ValueError(
-                f"texts['attention_mask'][{i}] must have shape {shape_of(row)}, as its ids, got "
-                f"{shape_of(mask)}"
-            )
-        kept.append(row[mask.to(row.device)])
-    return kept
 
 
 def _readable(name: str, id: int, tokenizer: Any) -> str:
