@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
-from attncourse.atlas._atlas import table_of
 from attncourse.atlas._build import build_atlas
 from attndoctor.support.printing import echo
 
@@ -33,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (pieces := len(atlas.texts)) > len(texts):
             most = max(map(len, atlas.texts))
             echo(f"{len(texts)} paragraphs, cut into {pieces} texts of at most {most:,} tokens")
-        echo(table_of(atlas, args.best))
+        echo(repr(atlas))
         if args.output is not None:
             atlas.save_html(args.output)
             echo(f"saved: {args.output}, {Path(args.output).stat().st_size:,} bytes")
@@ -64,18 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE.html", help="write all heads into this file, for a browser"
     )
     parser.add_argument("--name", help="what the model is called (its own name if left out)")
-    parser.add_argument(
-        "--best", type=_positive, default=3, help="heads per pattern (3 if left out)"
-    )
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     return parser
-
-
-def _positive(written: str) -> int:
-    """Return a whole number of at least 1, or raise for the parser."""
-    if not written.isdecimal() or int(written) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {written}")
-    return int(written)
 
 
 def _most_shown(output: str, texts: Sequence[str]) -> int:

@@ -202,11 +202,11 @@ class Atlas:
         return self.scores[pattern]
 
     def __repr__(self) -> str:
-        return table_of(self)
+        return _table_of(self)
 
 
-def table_of(atlas: Atlas, n: int = 3) -> str:
-    """Return the n best heads of each pattern as a table, beside the baseline."""
+def _table_of(atlas: Atlas) -> str:
+    """Return the best three heads of each pattern as a table, beside the baseline."""
     lengths = sorted({len(text) for text in atlas.texts})
     tokens = str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     count = len(atlas.texts)
@@ -219,7 +219,7 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
         + "; then the baseline.",
     ]
     for pattern, scores in atlas.scores.items():
-        heads = scores.best(n)
+        heads = scores.best(3)
         cells = "".join(_cell(scores, head) for head in heads)
         baselines = sorted({f"{head.baseline:.2f}" for head in heads})
         rule = f"{'/'.join(baselines)} {scores.rule}, {counted(scores.rows, 'row')}"
