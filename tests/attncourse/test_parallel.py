@@ -1,4 +1,4 @@
-"""Heads and batches over several processes: what one process finds, and none is left behind."""
+"""Heads over several processes: what one process finds, and none is left behind."""
 
 import os
 import re
@@ -17,7 +17,6 @@ from attncourse.parallel import (
     Report,
     Share,
     compare_models,
-    compare_trainings,
     run_in_processes,
     split_heads_over,
 )
@@ -53,7 +52,7 @@ def test_outputs_and_gradients_are_those_of_one_process(over_two, case):
     sublayers = options.get("num_layers", 1) * (2 if options["d_ff"] else 1)
     for report in (reports[case] for reports in over_two["cases"]):
         assert report.equal and max(share.gap for share in report.shares) < 1e-5
-        assert [share.part for share in report.shares] == [options["num_heads"] // 2] * 2
+        assert [share.heads for share in report.shares] == [options["num_heads"] // 2] * 2
         assert [*report.all_reduces.values()] == [sublayers, sublayers]
 
 
@@ -103,35 +102,18 @@ def test_what_cant_be_dealt_out(what):
 
 
 @pytest.mark.parametrize(
-    ("compare", "arguments", "words"),
+    ("arguments", "words"),
     [
-        (compare_models, {"processes": 0}, ["processes", "0"]),
-        (compare_models, {"processes": 3}, ["processes", "num_heads=4", "got 3"]),
-        (compare_models, {"timeout": 0}, ["timeout", "0"]),
-        (compare_models, {"timeout": "long"}, ["timeout", "str"]),
-        (compare_trainings, {"processes": 2.0}, ["processes", "float"]),
-        (compare_trainings, {"processes": 33}, ["processes", "32 sentences", "33"]),
+        ({"processes": 0}, ["processes", "0"]),
+        ({"processes": 2.0}, ["processes", "float"]),
+        ({"processes": 3}, ["processes", "num_heads=4", "got 3"]),
+        ({"timeout": 0}, ["timeout", "0"]),
+        ({"timeout": "long"}, ["timeout", "str"]),
     ],
 )
-def test_wrong_arguments_start_no_process(compare, arguments, words, monkeypatch):
+def test_wrong_arguments_start_no_process(arguments, words, monkeypatch):
     monkeypatch.setattr("attncourse.parallel.processes.start_processes", None)
-    assert_refused(lambda: compare(**arguments), words)
-
-
-@pytest.mark.thorough
-def test_a_training_over_three_gives_the_weights_of_one(capsys):
-    assert main(["data", "--processes", "3"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [row[:3] for row in rows[1:5]] == [
-        ["alone", "32", "4,288"], *([str(i), n, "4,288"] for i, n in enumerate(("11", "11", "10"))),
-    ]  # fmt: skip
-    assert rows[5] == "all-reduces: 1 in the last step".split() and rows[6][0] == "Equal"
-
-
-@pytest.mark.thorough
-def test_the_mean_of_means_is_another_loss():
-    report = run_in_processes(several_processes.train_with_plain_means, 2)[0]
-    assert not report.equal and report.shares[0].gap > 1e-5
+    assert_refused(lambda: compare_models(**arguments), words)
 
 
 @pytest.fixture
@@ -182,7 +164,7 @@ def test_an_interrupt_ends_all(pids):
 
 
 def report_of(gap):
-    return Report("heads", "outputs", Share(4, 9, 0.0), [Share(2, 5, gap)], {"back": 1}, 1e-5)
+    return Report(Share(4, 9, 0.0), [Share(2, 5, gap)], {"back": 1}, 1e-5)
 
 
 def interrupted():
@@ -200,13 +182,13 @@ def interrupted():
 )
 def test_statuses_of_the_command(outcome, status, out, err, monkeypatch, capsys):
     monkeypatch.setattr("attncourse.parallel.__main__.compare_models", lambda *_, **__: outcome())
-    assert main(["tensor"]) == status
+    assert main([]) == status
     told = capsys.readouterr()
     assert out in told.out and err in told.err
 
 
 def test_what_cant_be_followed_is_told(capsys):
-    assert main(["tensor", "--processes", "3"]) == 2
+    assert main(["--processes", "3"]) == 2
     told = capsys.readouterr()
     assert "divide" in told.err and not told.out
 
@@ -214,7 +196,7 @@ def test_what_cant_be_followed_is_told(capsys):
 @pytest.mark.thorough
 def test_the_page_shows_what_the_command_prints(capsys):
     page = (ROOT / "book/Heads_over_Devices.md").read_text(encoding="utf-8")
-    shown = page.split("-m attncourse.parallel tensor --processes 2\n```\n\n```text\n")[1]
-    assert main(["tensor", "--processes", "2"]) == 0
+    shown = page.split("-m attncourse.parallel --processes 2\n```\n\n```text\n")[1]
+    assert main([]) == 0
     gap = re.compile(r"\d\.\de-\d\d")  # rounding, which is the machine's own
     assert gap.sub("...", shown.split("```")[0]) == gap.sub("...", capsys.readouterr().out)

@@ -10,10 +10,10 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial
 
-from attncourse.parallel import data_parallel, split_heads_over, tensor_parallel
+from attncourse.parallel import split_heads_over, tensor_parallel
 from attncourse.parallel.report import AllReduces
 from attncourse.tasks import names, pack
-from attncourse.training import RECIPES, answer_loss
+from attncourse.training import RECIPES
 from attnlib import KVCache, MultiHeadAttention, TransformerBlock
 from attnlib.model import TransformerModel
 
@@ -102,12 +102,6 @@ def refusals():
         except ValueError as error:
             said.append(str(error))
     return said
-
-
-def train_with_plain_means():
-    """Return the comparison of a training in which each process takes the mean of its own loss."""
-    data_parallel.share_of_loss = lambda logits, answers, **_: answer_loss(logits, answers)
-    return data_parallel.compare_here()
 
 
 def rank_and_sum():

@@ -1,8 +1,8 @@
-"""Compare several processes with one: `python -m attncourse.parallel tensor --processes 2`.
+"""Compare several processes with one: `python -m attncourse.parallel --processes 2`.
 
-`tensor` splits the heads of the GPT of names, and compares outputs and gradients; `data` splits the
-batches of its training, and compares weights. Exit status: 0 if all is equal, 1 if something
-differs, 2 if the command can't be followed or a process failed, 130 if it was interrupted.
+The heads of the GPT of names are split, and outputs and gradients are compared. Exit status: 0 if
+all is equal, 1 if something differs, 2 if the command can't be followed or a process failed, 130 if
+it was interrupted.
 """
 
 import argparse
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from torch.multiprocessing.spawn import ProcessException
 
-from attncourse.parallel.data_parallel import compare_trainings
 from attncourse.parallel.tensor_parallel import compare_models
 from attndoctor.support.printing import echo
 
@@ -23,12 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=["tensor", "data"], help="what is split: heads or batches")
     parser.add_argument("--processes", type=int, default=2, help="how many (2)")
     args = parser.parse_args(arguments)
-    compare = compare_models if args.what == "tensor" else compare_trainings
     try:
-        report = compare(args.processes)
+        report = compare_models(args.processes)
     except (TypeError, ValueError, ProcessException) as error:
         print(f"Not compared: {error}", file=sys.stderr)
         return 2

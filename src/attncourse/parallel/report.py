@@ -15,19 +15,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 class Share:
     """What one process has of the work, and how far its results are off."""
 
-    part: int  # how many heads of each layer, or sentences of each batch
+    heads: int  # of each layer
     parameters: int  # how many numbers of the model it holds
     gap: float  # the largest difference from what a single process finds; NaN where there is one
 
     @classmethod
     def of(
-        cls, model: nn.Module, part: int, results: Sequence[tuple[Tensor, Tensor]] = ()
+        cls, model: nn.Module, heads: int, results: Sequence[tuple[Tensor, Tensor]] = ()
     ) -> "Share":
         """Return a share of a model, and how far its results are from those beside them."""
         own = (x.to_local() if isinstance(x, DTensor) else x for x in model.parameters())
         gaps = [(one - other).detach().abs().max() for one, other in results]
         gap = torch.stack(gaps).max().item() if gaps else 0.0
-        return cls(part, sum(x.numel() for x in own), gap)
+        return cls(heads, sum(x.numel() for x in own), gap)
 
     def from_all(self) -> "list[Share]":
         """Return the shares of all processes; each must call this."""
@@ -40,8 +40,6 @@ class Share:
 class Report:
     """What several processes found, beside a single one."""
 
-    parts: str  # what was dealt out, "heads" or "sentences"
-    results: str  # what was compared
     alone: Share  # what a single process has
     shares: list[Share]  # what each of several has
     all_reduces: Mapping[str, int]  # how often the processes summed something, by when
@@ -53,10 +51,10 @@ class Report:
         return all(share.gap <= self.tolerance for share in self.shares)  # NaN isn't
 
     def __str__(self) -> str:
-        lines = [f"process  {self.parts:>9}  parameters  {self.results} off by"]
-        lines.append(f"  alone  {self.alone.part:9}  {self.alone.parameters:10,}")
+        lines = ["process      heads  parameters  outputs, gradients off by"]
+        lines.append(f"  alone  {self.alone.heads:9}  {self.alone.parameters:10,}")
         for rank, share in enumerate(self.shares):
-            lines.append(f"{rank:7}  {share.part:9}  {share.parameters:10,}  {share.gap:.1e}")
+            lines.append(f"{rank:7}  {share.heads:9}  {share.parameters:10,}  {share.gap:.1e}")
         counts = ", ".join(f"{number} {when}" for when, number in self.all_reduces.items())
         verdict = "Equal up to" if self.equal else "DIFFERENT by more than"
         return "\n".join([*lines, f"all-reduces: {counts}", f"{verdict} {self.tolerance:g}."])

@@ -54,10 +54,8 @@ def compare_here(model: TransformerModel, batch: Batch) -> Report:
     both = zip(split.parameters(), model.parameters(), strict=True)
     pairs += [(_whole(own.grad), _whole(single.grad)) for own, single in both]
     counts = {"on the way forward": forward.count, "on the way back": backward.count}
-    return Report(
-        "heads", "outputs, gradients", Share.of(model, _heads(model)),
-        Share.of(split, _heads(split), pairs).from_all(), counts, TOLERANCE,
-    )  # fmt: skip
+    alone, shares = Share.of(model, _heads(model)), Share.of(split, _heads(split), pairs)
+    return Report(alone, shares.from_all(), counts, TOLERANCE)
 
 
 def _compare_names() -> Report:

@@ -9,7 +9,7 @@ from threading import RLock
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attncourse.tasks import Batch, Sentence, pack
 from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
@@ -125,7 +125,7 @@ def train(
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
     with TORCH_LOCK, usual_settings(), one_thread(), torch.random.fork_rng(devices=[]):
-        state = begin(recipe, seed, make)
+        state = _begin(recipe, seed, make)
         return _train(state, recipe, seed, steps, evaluate_every, watch, progress)
 
 
@@ -134,7 +134,7 @@ def held_out_sentences(recipe: Recipe) -> list[Sentence]:
     return recipe.task.sentences(recipe.held_out, seed=HELD_OUT_SEED)
 
 
-def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
+def _begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
     """Seed torch's random numbers, and return a training before its first step."""
     model = initial_model(recipe, seed, make)
     optimizer = torch.optim.AdamW(
@@ -162,8 +162,8 @@ def _train(
     name = f"{recipe.name}, seed {seed}"
     with opened_bar(progress, total=steps, desc=name, unit="step") as bar:
         start = time.perf_counter()
-        for batch in batches(recipe, seed, state, steps, held_out):
-            take_step(state, recipe, batch)
+        for batch in _batches(recipe, seed, state, steps, held_out):
+            _take_step(state, recipe, batch)
             if bar is not None:
                 bar.set_postfix(loss=f"{state.losses[-1]:.3f}", refresh=False)
                 bar.update()
@@ -178,19 +178,14 @@ def _train(
     )  # fmt: skip
 
 
-def take_step(
-    state: State,
-    recipe: Recipe,
-    batch: Batch,
-    loss_of: Callable[[dict[str, Tensor], dict[str, Tensor]], Tensor] = answer_loss,
-) -> None:
-    """Learn from a batch; `loss_of` takes what `answer_loss` does."""
+def _take_step(state: State, recipe: Recipe, batch: Batch) -> None:
+    """Learn from a batch."""
     for group in state.optimizer.param_groups:
         group["lr"] = recipe.learning_rate(state.step)
     # Padding stands on the right, where no token of a causal model looks: a mask would only cost.
     key_mask = None if recipe.task.causal else batch.key_mask
     answers = state.model(batch.tokens, key_mask=key_mask)
-    loss = loss_of(answers.logits, batch.answers)
+    loss = answer_loss(answers.logits, batch.answers)
     state.optimizer.zero_grad()
     loss.backward()
     state.optimizer.step()
@@ -199,7 +194,7 @@ def take_step(
     state.losses.append(loss.item())
 
 
-def batches(
+def _batches(
     recipe: Recipe, seed: int, state: State, steps: int, held_out: list[Sentence]
 ) -> Iterator[Batch]:
     """Yield a batch for each step, of sentences that aren't held out."""
