@@ -48,7 +48,7 @@ def _several_changes(model: tuple[int, int]) -> str:
             "Heads": SIZES,
             "Width of a head": SIZES,
             "Its BLEU, if the width alone did it": SCORES,
-            "Besides the width, it and the row's model with as many heads differ in": UNEQUAL,
+            "What else differs from the row's model with as many heads": UNEQUAL,
         },
         answer=lambda *said: dict(zip(RUN, said, strict=True)),
     ),

@@ -22,6 +22,6 @@ def explained(answer: object) -> CheckResult:
     """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
     praise = (
         "Calls, traffic, reading and work: before you make something faster, ask which of the "
-        "four it is short of."
+        "four slows it down."
     )
     return check_choices(answer, RIGHT, explained, praise=praise)
