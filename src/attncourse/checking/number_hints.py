@@ -53,7 +53,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         if title and any(map(_tells, row)) and _fits(ours, row):
             return f"This is what was wanted for “{title}”."
     if _fits(sorted(ours), sorted(right)) and not _fits(ours, right):
-        return "These are the right numbers, in another order."
+        return "These are the right numbers, in the wrong order."
     if _fits([*map(abs, ours)], [*map(abs, right)]) and not _fits(ours, right):
         return "The size is right. What about the sign?"
     if any(_is_rounded(ours, right, 10**digits) for digits in (1, 2)):
@@ -68,7 +68,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         place, (a, b) = wrong[0]
         return f"Only number {place + 1} of these is wrong. {remark([a], [b], {})}".strip()
     ratios = [a / b for a, b in zip(ours, right, strict=True) if b]
-    same = "All of these are off by one factor: what did you multiply or divide by?"
+    same = "All of these are off by the same factor: what did you multiply or divide by?"
     if (
         len(ratios) < 2
         or not ratios[0]
@@ -86,7 +86,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
     for times in (*(() if is_share else TIMES), 100, *UNITS):
         if _fits(ours, [times * number for number in right]):
             percent = times == 100 and max(map(abs, right)) <= 1
-            cause = "did you mean percent?" if percent else _cause(times, "count so often")
+            cause = "did you mean percent?" if percent else _cause(times, "count too often")
             return f"This is {times:,} times too large: {cause}"
         if _fits(ours, [number / times for number in right]):
             return f"This is {times:,} times too small: {_cause(times, 'leave out')}"
@@ -95,7 +95,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
             return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes."
     if all(n == round(n) for row in (ours, right, *others.values()) for n in row):  # counts
-        for way, words in ((1, "much"), (-1, "little")):
+        for way, words in ((1, "many"), (-1, "few")):
             if _fits(ours, [number + way for number in right]):
                 return f"This is one too {words}: does your count begin and end where it should?"
     return same

@@ -268,7 +268,7 @@ def test_it_plays_to_the_end_and_begins_anew(show):
     press(page, "Play")
     assert page.locator("output.attn-live").get_attribute("aria-live") == "off"
     page.clock.run_for(20_000)
-    assert "All is read." in said(page)
+    assert "All blocks are read." in said(page)
     assert page.locator("output.attn-live").get_attribute("aria-live") == "polite"
     press(page, "Play")
     assert "Nothing is read yet" in said(page)

@@ -34,8 +34,8 @@ from attncourse.checking.tensor_hints import relation
         ([0.125], [8.0], "one divided by"),
         ([2.3333], [3 / 7], "one divided by"),
         ([0.5714], [3 / 7], "1 minus"),
-        ([9], [8], "one too much"),
-        ([299, 8], [300, 9], "one too little"),
+        ([9], [8], "one too many"),
+        ([299, 8], [300, 9], "one too few"),
         ([3], [2], ""),
         ([-0.5], [0.5], "sign"),
         ([0.5, -0.25], [-0.5, -0.25], "sign"),
@@ -45,7 +45,7 @@ from attncourse.checking.tensor_hints import relation
         ([25, 50, 25], [0.25, 0.5, 0.25], "percent"),
         ([0.5, 0.5, 0.5], [0.25, 0.5, 0.25], "should sum to 1"),
         ([0.5, 0.25, 0.25], [0.25, 0.75, 0], ""),
-        ([2, 4], [1.5, 3], "one factor"),
+        ([2, 4], [1.5, 3], "the same factor"),
         ([2, 5], [1.5, 3], ""),
         ([2, 0.5, 0.7], [2, 0.5, 0.3], "Only number 3"),
         ([2, 0.5, -0.3], [2, 0.5, 0.3], "sign"),
@@ -69,7 +69,7 @@ def test_another_row_s_numbers_are_known():
 
 
 def test_only_counts_are_one_too_many():
-    assert "one too much" in remark([9], [8], {"Sum": [18]})
+    assert "one too many" in remark([9], [8], {"Sum": [18]})
     assert remark([9], [8], {"Sum": [2.25]}) == ""
 
 

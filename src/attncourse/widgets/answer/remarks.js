@@ -13,7 +13,7 @@ export function remark(ours, right, others) {
     if (title && row.some(tells) && fits(ours, row))
       return `This is what was wanted for \u201c${title}\u201d.`;
   if (fits(sorted(ours), sorted(right)) && !fits(ours, right))
-    return "These are the right numbers, in another order.";
+    return "These are the right numbers, in the wrong order.";
   if (fits(ours.map(Math.abs), right.map(Math.abs)) && !fits(ours, right))
     return "The size is right. What about the sign?";
   if ([10, 100].some((parts) => isRounded(ours, right, parts)))
@@ -32,7 +32,7 @@ export function remark(ours, right, others) {
   const isScaled =
     ratios.length > 1 && ratios[0] && came((number) => ratios[0] * number) && !fits(ours, right);
   const same = isScaled
-    ? "All of these are off by one factor: what did you multiply or divide by?"
+    ? "All of these are off by the same factor: what did you multiply or divide by?"
     : "";
   const isTelling = (number) => tells(number) || (number === 0 && right.length > 1);
   if (![...ours, ...right].every(isTelling)) return same;
@@ -46,7 +46,7 @@ export function remark(ours, right, others) {
     const much = times.toLocaleString("en-US");
     if (came((number) => number * times)) {
       const isPercent = times === 100 && largest <= 1;
-      const why = isPercent ? "did you mean percent?" : cause(times, "count so often");
+      const why = isPercent ? "did you mean percent?" : cause(times, "count too often");
       return `This is ${much} times too large: ${why}`;
     }
     if (came((number) => number / times))
@@ -59,7 +59,7 @@ export function remark(ours, right, others) {
     // counts
     for (const way of [1, -1])
       if (came((number) => number + way))
-        return `This is one too ${way > 0 ? "much" : "little"}: does your count begin and end where it should?`;
+        return `This is one too ${way > 0 ? "many" : "few"}: does your count begin and end where it should?`;
   return same;
 }
 

@@ -153,8 +153,8 @@ export function createSentence(setting, rng, { choose, wanted, look }) {
 
   function refuse(message) {
     refusal.textContent = message
-      .replace("text must hold words of the language, got", "No word of the language:")
-      .replace("text must be a sentence of the language, got", "No sentence of the language:")
+      .replace("text must hold words of the language, got", "Not a word of the language:")
+      .replace("text must be a sentence of the language, got", "Not a sentence of the language:")
       .replace(/^text must/, "This must");
     field.setAttribute("aria-invalid", String(message !== ""));
   }

@@ -104,7 +104,7 @@ function render({ model, el }) {
     createPanes(
       [
         createNote(
-          "All names here keep four rules, and nobody tells the model which. Press Train: from names " +
+          "The training names keep four rules, and nobody tells the model which. Press Train: from names " +
             "alone it learns to make up new ones, letter by letter, here in your browser.",
         ),
         createRules(),

@@ -212,7 +212,7 @@ function render({ model, el }) {
     createPanes(
       [
         createNote(
-          `Scores (at the start) and values: ${origin}. Bar: what a score counts in the sum, ` +
+          `Scores (at the start) and values: ${origin}. Bar: what a score adds to the sum, ` +
             "exp(score \u2212 max). Field: the score; type, drag it to the side, or press the arrow " +
             "keys; -inf masks it. Below: its value.",
         ),

@@ -76,7 +76,7 @@ export function sayVerdict({ values, method }, last, plain) {
   const size = Math.max(1, ...values.map(Math.abs));
   if (difference > SLACK * size) {
     return (
-      `All is read. The output ${found} is wrong by ${shortFactor(difference)}: ` +
+      `All blocks are read. The output ${found} is wrong by ${shortFactor(difference)}: ` +
       `the plain softmax gives ${vectorText(plain.output)}.`
     );
   }
@@ -92,5 +92,5 @@ export function sayVerdict({ values, method }, last, plain) {
       : ` By luck: the sum is ${plainNumber(last.sum)} instead of ${plainNumber(plain.sum)}.`,
     "no maximum": " This time no exponential was too large or too small.",
   }[method];
-  return `All is read. The output ${found} is that of the plain softmax, ${told}.${luck}`;
+  return `All blocks are read. The output ${found} is that of the plain softmax, ${told}.${luck}`;
 }
