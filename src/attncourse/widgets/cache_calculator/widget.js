@@ -135,7 +135,7 @@ function createNumbers() {
       "of MHA",
       `sequences in ${wholeText(state.memory)} GiB`,
     ];
-    return [createTable("The same model, with heads that share in other ways", columns, rows)];
+    return [createTable("The same model, with heads shared in other ways", columns, rows)];
   });
 }
 
@@ -191,7 +191,7 @@ function render({ model, el }) {
         [choice.node, source, sizes.node],
         [
           live,
-          createHeading("The same model, with heads that share in other ways"),
+          createHeading("The same model, with heads shared in other ways"),
           bars.node,
           formula.node,
           createNote(
