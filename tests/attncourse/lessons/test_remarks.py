@@ -49,7 +49,7 @@ from attncourse.checking.tensor_hints import relation
         ([2, 5], [1.5, 3], ""),
         ([2, 0.5, 0.7], [2, 0.5, 0.3], "Only number 3"),
         ([2, 0.5, -0.3], [2, 0.5, 0.3], "sign"),
-        ([0.25, 0.75, 0], [0.75, 0.25, 0], "another order"),
+        ([0.25, 0.75, 0], [0.75, 0.25, 0], "the wrong order"),
         ([0, 0.5], [0, 0.25], "2 times"),
         ([1e-3, 0.5], [0, 0.25], ""),
         ([7, 7], [8, 9], ""),
@@ -107,7 +107,7 @@ def test_the_first_row_that_is_far_off_is_remarked_on():
         ([300.5, 16, 18], "2 times"),  # the first row is nearly right
         ([150, 16, 18], "2 times too small"),
         ([300, 8, 9], ""),
-        ([300, 9, 8], "another order"),
+        ([300, 9, 8], "the wrong order"),
         ([300, 8], ""),
         ([math.inf, 8, 9], ""),
         ("300", ""),
