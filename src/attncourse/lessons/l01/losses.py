@@ -52,7 +52,7 @@ def _mean_cost(counts: Tensor, shares: Tensor) -> Tensor:
 @exercise()
 def bigram_loss(answer: object) -> CheckResult:
     """Check `bigram_loss(counts)`: mean -ln share of the pairs counted, [V, V] -> nats."""
-    praise = "Shares within each row, and every pair paid as often as it came."
+    praise = "Shares within each row, and every pair paid for as often as it came."
     return check_function(
         answer, loss_of, CASES, bigram_loss.mistakes, output_names=["the loss"], praise=praise
     )

@@ -24,7 +24,7 @@ NOT_NOTICED = {
     "positions": "With positions, dog's row at 0 differs from that at 1. So its weight changes, "
     "and its row too.",
     "causal": "The last word sees all three words in both texts, and no positions.",
-    "dog": "To its left dog has nothing in one text, and bites in the other.",
+    "dog": "In one text no word is left of dog; in the other the word *bites* is.",
 }
 
 

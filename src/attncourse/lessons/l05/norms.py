@@ -31,7 +31,7 @@ def _check_norm(
     """Check a norm, and that it is the reader's own."""
     cases = _norm_cases(with_bias=with_bias)
     praise = (
-        f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, also where eps counts."
+        f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, even where eps matters."
     )
     result = check_function(
         answer, reference, cases, mistakes, output_names=["the normalized tensor"], praise=praise

@@ -23,9 +23,9 @@ function inWords(before, after, changed) {
     changed > 1 ? ` It is one of ${changed} rows that changed.` : " No other row changed.";
   const factor = commonFactor(before, after);
   if (!before.some((weight) => weight > 0)) return `It looked nowhere before.${others}`;
-  if (factor === null) return `None of its looks stayed.${others}`;
+  if (factor === null) return `None of its weights is left.${others}`;
   const verb = factor > 1 ? "grew" : "shrank";
-  return `All looks that stayed ${verb} by the same factor, ${shortNumber(factor)}.${others}`;
+  return `All weights that are left ${verb} by the same factor, ${shortNumber(factor)}.${others}`;
 }
 
 /** The weights of one row as bars, and beside them what they were. */
