@@ -174,7 +174,7 @@ test_answers = verdicts(
                 lambda V: (V.numpy().min(0) - 1, -np.ones(V.shape[1])),
             ],
             "every V": [toward(lambda V: torch.full((V.shape[1],), 1e6))],
-            "fixed way": [toward(lambda V: V.mean(0) + 1e6)],
+            "fixed distance": [toward(lambda V: V.mean(0) + 1e6)],
             "step of your own": [toward(lambda V: 2 * V.abs().max() * torch.ones(V.shape[1]))],
             "*all* of them": [
                 toward(lambda V: V.amax(0)),

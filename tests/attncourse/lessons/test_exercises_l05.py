@@ -170,7 +170,7 @@ test_answers = verdicts(
                 after_zeros(lambda block: nn.init.ones_(block.feed_forward.W_2.weight))
             ],
             hint(l05.identity_at_start, "nearly_zero"): [shrink],
-            "Another module": [lambda block: nn.Identity()],
+            "nn.Identity in its place": [lambda block: nn.Identity()],
             "another forward": [lambda block: setattr(block, "forward", lambda x: (x, None))],
         },
     }

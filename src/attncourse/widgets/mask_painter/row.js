@@ -11,7 +11,7 @@ export function changedRows(before, after, T) {
   return rows.filter((i) => rows.some((j) => before[i * T + j] !== after[i * T + j]));
 }
 
-/** By what factor the looks that stayed in a row have grown, or null where none stayed. */
+/** By what factor the weights that are left in a row have grown, or null where none is left. */
 export function commonFactor(before, after) {
   const stayed = before.map((weight, j) => (after[j] > 0 ? weight : 0));
   const largest = stayed.indexOf(Math.max(...stayed));
