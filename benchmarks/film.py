@@ -35,7 +35,7 @@ FOR_THE_CARD = """
   .bd-article p:not(.attn-widget p), .headerlink { display: none; }
   .attn-widget :is(.attn-title, .attn-note, .attn-controls, progress) { display: none !important; }
   .attn-widget .attn-look { row-gap: 0 !important; }
-  .attn-widget .attn-look > .attn-arcs { grid-template-rows: 9rem auto !important; }
+  .attn-widget .attn-look > .attn-arcs { grid-template-rows: 7.5rem auto !important; }
   .bd-article h1, .cell, .course-widget { margin-block: 0.5rem !important; }
 """
 
