@@ -62,7 +62,7 @@ EXAMPLES = {
     "plot_long_heads": Example(
         {
             "maps": EYE.repeat(2, 1, 1), "rows": range(6), "keys": range(6), "titles": HEADS,
-            "colors_of": [3, None], "window": False, "causal": True,
+            "colors_of": [3, None], "causal": True,
         },
         {
             "rows": [range(2)], "keys": [range(4)],
@@ -105,22 +105,6 @@ EXAMPLES = {
         drawn={
             "panels": ["NaN", "infinity", "beyond float32"],
             "log": ["one too few", "one too many"],  # none, and one of them twice
-        },
-    ),
-    "plot_window": Example(
-        {
-            "whole": EYE, "all_rows": range(6), "all_keys": range(6), "window": torch.eye(2),
-            "rows": range(2, 4), "keys": range(2, 4), "causal": True,
-        },
-        {
-            "whole": [
-                EYE.repeat(2, 1, 1), numbers(3, 3),
-                torch.tensor([[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]),
-            ],
-            "all_rows": [range(2)],
-            "all_keys": [range(4)], "rows": [range(3), range(5, 7)],
-            "keys": [range(3)],
-            "window": [torch.eye(2).repeat(2, 1, 1), torch.eye(2).flip(0), numbers(2, 2)],
         },
     ),
     # lesson 3

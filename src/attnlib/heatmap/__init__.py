@@ -20,7 +20,7 @@ from attnlib.checks import require_positive_int
 from attnlib.heatmap import _checks as checks
 from attnlib.heatmap._strip import STRIP, Strip
 
-__all__ = ["attention_heatmap", "attention_window", "cell_edges"]
+__all__ = ["attention_heatmap", "cell_edges"]
 
 LOG2_E = math.log2(math.e)  # exp(x) = exp2(x log2 e), and powers of two are quicker
 
@@ -79,48 +79,6 @@ def attention_heatmap(
     maps /= attending.clamp_min(1)[..., None]
     checks.require_finite(maps)
     return maps
-
-
-@torch.no_grad()
-def attention_window(
-    q: Tensor,
-    k: Tensor,
-    rows: range,
-    keys: range,
-    *,
-    causal: bool = False,
-    key_mask: Tensor | None = None,
-) -> Tensor:
-    """Return a window of the exact map: the weights of some queries on some keys.
-
-    Each query is normalized over all keys.
-
-    Args:
-        q, k, causal, key_mask: as for `attention_heatmap`.
-        rows, keys: the queries and the keys of the window, as range(start, stop).
-
-    Returns:
-        Weights [B, h, len(rows), len(keys)].
-
-    Raises:
-        TypeError, ValueError: as `attention_heatmap`, or rows or keys that aren't a range of step 1
-            within the sequence.
-    """
-    checks.require_inputs(q, k, causal, key_mask)
-    checks.require_within("rows", rows, q.shape[2])
-    checks.require_within("keys", keys, k.shape[2])
-    weights = torch.zeros(*q.shape[:2], len(rows), len(keys), dtype=_precision(q), device=q.device)
-    with torch.autocast(q.device.type, enabled=False):
-        for b, head, all_keys in _heads(q, k):
-            allowed = None if key_mask is None else key_mask[b]
-            for start in range(rows.start, rows.stop, STRIP):
-                stop = min(start + STRIP, rows.stop)
-                queries = q[b, head, start:stop].to(weights.dtype) * _scale(q)
-                strip = Strip(queries, all_keys, start, causal, allowed)
-                found = strip.weights(keys.start, keys.stop)  # [keys, queries]
-                weights[b, head, start - rows.start : stop - rows.start] = found.T
-    checks.require_finite(weights)
-    return weights
 
 
 def _pooled_on_gpu(

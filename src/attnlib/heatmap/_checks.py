@@ -7,7 +7,6 @@ from attnlib.checks import (
     require_floating,
     require_like,
     require_positive_int,
-    require_range,
     require_tokens,
     shape_of,
 )
@@ -48,13 +47,6 @@ def require_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
     for name, cells in zip(("grid's rows", "grid's columns"), grid, strict=True):
         require_positive_int(name, cells)
     return grid
-
-
-def require_within(name: str, value: range, T: int) -> None:
-    """Raise unless `value` is a range of step 1 within T tokens."""
-    require_range(name, value)
-    if value.stop > T:
-        raise ValueError(f"{name} must be a range within 0 to {T}, got {value}")
 
 
 def require_finite(result: Tensor) -> None:

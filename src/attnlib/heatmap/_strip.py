@@ -28,13 +28,6 @@ class Strip:
     causal: bool
     allowed: Tensor | None
 
-    def weights(self, first: int, stop: int) -> Tensor:
-        """Return the weights on the keys from `first` to `stop`, [keys, rows]."""
-        peak, total = self._normalizers()
-        scores = self.keys[first:stop].to(self.queries.dtype) @ self.queries.T
-        self._forbid(scores, first)
-        return scores.sub_(peak).exp2_().div_(total)
-
     def by_cells(self, width: int) -> tuple[Tensor, Tensor]:
         """Add up the weights by cells of `width` keys.
 
@@ -54,16 +47,6 @@ class Strip:
         for share, (cell, part) in zip(shares, parts, strict=True):
             cells[cell : cell + len(part)] += part * share
         return cells, total > 0
-
-    def _normalizers(self) -> tuple[Tensor, Tensor]:
-        """Return each query's largest score, and the sum that its weights are divided by."""
-        peak = self.queries.new_full((len(self.queries),), -math.inf)
-        total = self.queries.new_zeros(len(self.queries))
-        for scores, _ in self._tiles(TILE):
-            before, peak = peak, torch.maximum(peak, scores.amax(0))
-            total *= (before - _finite(peak)).exp2_()
-            total += scores.sub_(_finite(peak)).exp2_().sum(0)
-        return _finite(peak), total.clamp_min(torch.finfo(total.dtype).tiny)
 
     def _tiles(self, width: int) -> Iterator[tuple[Tensor, int]]:
         """Yield the scores of a tile of keys for all queries [tile, rows], and its first key.

@@ -19,7 +19,6 @@ from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.model import plot_model
 from attnlib.plotting.seed_curves import plot_seed_curves
 from attnlib.plotting.style import new_figure, use_course_style
-from attnlib.plotting.window import plot_window
 
 __all__ = [
     "new_figure",
@@ -30,6 +29,5 @@ __all__ = [
     "plot_matrices",
     "plot_model",
     "plot_seed_curves",
-    "plot_window",
     "use_course_style",
 ]

@@ -36,64 +36,50 @@ class LongMaps:
         return (first_key > last_query[:, None]) & self.causal
 
 
-def require_long_maps(
-    name: str, maps: Tensor, rows: range, keys: range, *, prefix: str = "", window: bool,
-    causal: bool,
-) -> LongMaps:  # fmt: skip
-    """Return maps ready to be drawn, or raise TypeError or ValueError.
-
-    Maps are the caller's argument `name`; rows and keys are called so after `prefix`.
-    """
-    require_flag("window", window)
+def checked_long_maps(maps: Tensor, rows: range, keys: range, causal: bool) -> LongMaps:
+    """Return maps ready to be drawn, or raise TypeError or ValueError."""
     require_flag("causal", causal)
-    shares = _require_shares(name, maps, window)
-    for axis, tokens, cells in (("rows", rows, shares.shape[1]), ("keys", keys, shares.shape[2])):
-        _require_cells(prefix + axis, tokens, cells, window)
-    # A query without weight in a window may look elsewhere.
-    fully_masked = (shares.sum(-1) == 0) & (not window)
-    found = LongMaps(shares, rows, keys, fully_masked, causal)
+    shares = _checked_shares(maps)
+    _require_cells("rows", rows, shares.shape[1])
+    _require_cells("keys", keys, shares.shape[2])
+    found = LongMaps(shares, rows, keys, shares.sum(-1) == 0, causal)
     wrong = (found.causally_masked & (shares != 0)).nonzero().tolist()
     if wrong:
         head, row, column = wrong[0]
         raise ValueError(
-            f"causal=True forbids looks that have weight in {name}: row {row} of map {head} has "
+            f"causal=True forbids looks that have weight in maps: row {row} of map {head} has "
             f"{shares[head, row, column].item():.4g} in column {column}. "
-            f"Was {name} computed with causal=True?"
+            "Were maps computed with causal=True?"
         )
     return found
 
 
-def _require_shares(name: str, maps: Tensor, window: bool) -> Tensor:
+def _checked_shares(maps: Tensor) -> Tensor:
     """Return maps as [h, n, m] in float64 on the CPU, or raise if they can't be attention."""
-    require_floating(name, maps)
-    shares = one_map_per_head(name, dense_numbers(name, maps), "n, m")
+    require_floating("maps", maps)
+    shares = one_map_per_head("maps", dense_numbers("maps", maps), "n, m")
     if not shares.isfinite().all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
+        raise ValueError("maps must be finite, got NaN or infinity")
     if shares.min() < 0:
         raise ValueError(
-            f"{name} must not be negative, got {shares.min().item():.4g}: "
+            f"maps must not be negative, got {shares.min().item():.4g}: "
             "were scores passed instead of attention?"
         )
     sums = shares.sum(-1)
-    wrong = sums > 1 + tolerance_of(maps)
-    wanted, cause = "1 or less", "was it computed by attention_window?"
-    if not window:
-        wrong |= (sums < 1 - tolerance_of(maps)) & (sums != 0)
-        wanted = "1 (or be wholly 0)"
-        cause = "attention_heatmap makes such maps; is it a window (window=True)?"
+    wrong = ((sums - 1).abs() > tolerance_of(maps)) & (sums != 0)
     if wrong.any():
         head, row = wrong.nonzero()[0].tolist()
         raise ValueError(
-            f"each row of {name} must sum to {wanted}, but row {row} of map {head} sums to "
-            f"{sums[head, row].item():.4f}: {cause}"
+            f"each row of maps must sum to 1 (or be wholly 0), but row {row} of map {head} sums to "
+            f"{sums[head, row].item():.4f}: attention_heatmap makes such maps"
         )
     return shares
 
 
-def _require_cells(name: str, tokens: range, cells: int, window: bool) -> None:
+def _require_cells(name: str, tokens: range, cells: int) -> None:
     """Raise unless so many cells can hold `tokens`."""
     require_range(name, tokens)
-    size = 1 if window else math.ceil(len(tokens) / cells)
+    size = math.ceil(len(tokens) / cells)
     expected = math.ceil(len(tokens) / size)
     if expected != cells:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Attention maps of long sequences and windows of them, with token numbers along the sides."""
+"""Attention maps of long sequences, with token numbers along the sides."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.plotting._long_maps import LongMaps, require_long_maps
+from attnlib.plotting._long_maps import LongMaps, checked_long_maps
 from attnlib.plotting.cells import (
     HATCHED,
     add_color_bar,
@@ -47,22 +47,18 @@ def plot_long_heads(
     *,
     titles: Sequence[str] | None = None,
     colors_of: Sequence[int | None] | None = None,
-    window: bool = False,
     causal: bool = False,
 ) -> Figure:
-    """Draw maps of `attnlib.heatmap`: attention of many tokens in few cells, or a window of it.
+    """Draw maps of `attention_heatmap`: attention of many tokens in few cells.
 
     Small weights have more colors than in `plot_heads`, as the legend shows. Queries that may look
-    nowhere are hatched, but not in a window: a query without weight there may look elsewhere, which
-    only `plot_window` sees.
+    nowhere are hatched.
 
     Args:
-        maps: those of `attention_heatmap`, or weights of `attention_window`: [n, m],
-            [h, n, m] or [1, h, n, m].
-        rows, keys: the queries and the keys of the maps: range(T_q) and range(T_k) for whole maps.
+        maps: [n, m], [h, n, m] or [1, h, n, m].
+        rows, keys: the queries and the keys of the maps, such as range(T_q) and range(T_k).
         titles: one title a map; "head 1", "head 2", ... if left out.
         colors_of: as for `plot_heads`.
-        window: whether maps are weights of `attention_window`, whose rows may sum to less than 1.
         causal: leave cells blank whose keys all come after their queries.
 
     Returns:
@@ -80,7 +76,7 @@ def plot_long_heads(
         >>> maps = attention_heatmap(q, q, causal=True)  # [1, 2, 250, 250]
         >>> figure = plot_long_heads(maps, range(3000), range(3000), causal=True)
     """
-    found = require_long_maps("maps", maps, rows, keys, window=window, causal=causal)
+    found = checked_long_maps(maps, rows, keys, causal)
     heads = len(found.shares)
     headings = titles_of_heads(heads, titles, colors_of)
     if found.shares.numel() > MOST_CELLS:
@@ -90,27 +86,27 @@ def plot_long_heads(
         )
 
     def height(columns: int) -> float:
-        return height_of_maps(math.ceil(heads / columns), columns, found)
+        return _height_of_maps(math.ceil(heads / columns), columns, found)
 
     usual, most = (1, 2) if on_phone() else (2, MOST_COLUMNS)
     columns = best_columns(usual, min(heads, most), height)
     require_height("maps", height(columns), "draw fewer heads at a time")
-    figure, axes = figure_of_maps(math.ceil(heads / columns), columns, found)
+    figure, axes = _figure_of_maps(math.ceil(heads / columns), columns, found)
     for i, ax in enumerate(axes.flat):
         if i >= heads:
             ax.set_axis_off()
             continue
-        draw_long_map(ax, found, i)
+        _draw_map(ax, found, i)
         title, color = headings[i]
         set_title(ax, title, _side(columns), color=color)
-    add_legends(figure, axes, found)
+    _add_legends(figure, axes, found)
     return figure
 
 
-def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, np.ndarray]:
-    """Return a figure with room for the tallest of the maps in each line, and its axes."""
+def _figure_of_maps(lines: int, columns: int, maps: LongMaps) -> tuple[Figure, np.ndarray]:
+    """Return a figure with room for the maps, and its axes."""
     figure, axes = new_figure(
-        height=height_of_maps(lines, columns, *maps),
+        height=_height_of_maps(lines, columns, maps),
         nrows=lines, ncols=columns, squeeze=False, gridspec_kw={"wspace": 0.06},
     )  # fmt: skip
     figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
@@ -118,11 +114,11 @@ def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, n
     return figure, axes
 
 
-def height_of_maps(lines: int, columns: int, *maps: LongMaps) -> float:
+def _height_of_maps(lines: int, columns: int, maps: LongMaps) -> float:
     """Return the height of such a figure in inches."""
-    height = _side(columns) * max(map(proportion, maps)) + 0.55
+    height = _side(columns) * _proportion(maps) + 0.55
     above = 0.6 if on_phone() else 0.0  # for the legend of colors
-    return lines * height + 0.4 + above + LEGEND_LINE * len(_meanings(*maps))
+    return lines * height + 0.4 + above + LEGEND_LINE * len(_meanings(maps))
 
 
 def _side(columns: int) -> float:
@@ -130,12 +126,12 @@ def _side(columns: int) -> float:
     return (text_width() - (0.2 if on_phone() else 1.1)) / columns - 0.55
 
 
-def proportion(maps: LongMaps) -> float:
+def _proportion(maps: LongMaps) -> float:
     """Return height / width of a map: that of its tokens, within limits."""
     return min(max(len(maps.rows) / len(maps.keys), FLATTEST), TALLEST)
 
 
-def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
+def _draw_map(ax: Axes, maps: LongMaps, head: int) -> None:
     """Draw one head's map, hatched where queries may look nowhere, blank where keys come later."""
     fully_masked, (height, width) = maps.fully_masked[head], maps.cell
     hidden = fully_masked[:, None] | maps.causally_masked
@@ -149,14 +145,14 @@ def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
         ax.add_patch(Rectangle(place, right - left, height * (stop - first), lw=0, **HATCHED))
     # The last cells may be smaller than the others, so the axes end before the image.
     ax.set(xlim=(left, maps.keys.stop - 0.5), ylim=(maps.rows.stop - 0.5, top))
-    ax.set_box_aspect(proportion(maps))
+    ax.set_box_aspect(_proportion(maps))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10], integer=True))
         axis.set_major_formatter("{x:,.0f}")
     frame(ax)
 
 
-def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
+def _add_legends(figure: Figure, axes: np.ndarray, maps: LongMaps) -> None:
     """Show the scale of colors, and what hatched and blank cells mean if there are some."""
     ticks = PHONE_TICKS if on_phone() else LEGEND_TICKS
     add_color_bar(
@@ -164,14 +160,13 @@ def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
         shrink=min(1, 2.4 / figure.get_figheight()), ticks=ticks,
         label="share of a query's attention", format="{x:g}",
     )  # fmt: skip
-    if meanings := _meanings(*maps):
+    if meanings := _meanings(maps):
         add_meanings(figure, meanings)
 
 
-def _meanings(*maps: LongMaps) -> list[Patch]:
+def _meanings(maps: LongMaps) -> list[Patch]:
     return meanings_of(
-        hatched=any(bool(m.fully_masked.any()) for m in maps),
-        blank=any(bool(m.causally_masked.any()) for m in maps),
+        hatched=bool(maps.fully_masked.any()), blank=bool(maps.causally_masked.any())
     )
 
 
