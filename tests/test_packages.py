@@ -52,7 +52,7 @@ for module in modules:
     except ImportError as error:
         print(error)
 """
-FIGURES = [
+FIGURES = ["attncourse.head_shards"] + [
     f"attncourse.lessons.{folder.parent.name}.figures"
     for folder in sorted(ROOT.glob("src/attncourse/lessons/*/figures"))
 ]

@@ -1,5 +1,8 @@
 """Where the heads of one layer are, and the numbers that belong to them, on several devices."""
 
+import attnlib.plotting  # noqa: F401  # first: it says what to install
+
+# isort: split
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle

@@ -24,7 +24,13 @@ from torch import Tensor, nn
 
 from attncourse.tasks import Batch, Relation
 from attnlib import MultiHeadAttention
-from attnlib.checks import require_positive_int, shape_of
+from attnlib.checks import (
+    checked_list,
+    require_count,
+    require_positive_int,
+    require_tensor,
+    shape_of,
+)
 from attnlib.model import TransformerModel
 from attnlib.pattern_sums import follower_targets
 
@@ -45,6 +51,7 @@ def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:
     Raises:
         TypeError, ValueError: an `after` that isn't a whole number of 1 or more.
     """
+    require_tensor("tokens", tokens)
     require_positive_int("after", after)
     return follower_targets(tokens, range(tokens.shape[1]), after)
 
@@ -66,9 +73,10 @@ def attention_knockout(
         heads: of these heads alone, counted from 0; of all if left out.
 
     Raises:
-        TypeError: forbidden isn't boolean.
+        TypeError: no `TransformerModel`, a forbidden that isn't boolean, or heads that are no list.
         ValueError: another shape of forbidden, or a layer or a head that the model doesn't have.
     """
+    require_tensor("forbidden", forbidden)
     if forbidden.dtype != torch.bool:
         raise TypeError(f"forbidden must be boolean, got {forbidden.dtype}")
     if forbidden.dim() != 3 or forbidden.shape[1] != forbidden.shape[2]:
@@ -121,6 +129,7 @@ def mean_ablation(
         layer: in which layer, counted from 0, or from the end if negative.
 
     Raises:
+        TypeError: no `TransformerModel`, or heads that are no list of whole numbers.
         ValueError: a layer or a head that the model doesn't have.
     """
     attention = _attention(model, layer)
@@ -147,7 +156,13 @@ def right_answers(
         model: in evaluation mode.
         batch: sentences of the model's task.
         relations: those that are counted, such as `task.relations`; the batch has each of them.
+
+    Raises:
+        TypeError: no `TransformerModel`, or no batch.
     """
+    _require_model(model)
+    if not isinstance(batch, Batch):
+        raise TypeError(f"batch must be a Batch, as of `pack`, got {type(batch).__name__}")
     logits = model(batch.tokens, key_mask=batch.key_mask).logits
     found = {}
     for name, readout in ((relation.name, relation.readout) for relation in relations):
@@ -156,7 +171,13 @@ def right_answers(
     return found
 
 
+def _require_model(model: object) -> None:
+    if not isinstance(model, TransformerModel):
+        raise TypeError(f"model must be a TransformerModel, got {type(model).__name__}")
+
+
 def _attention(model: TransformerModel, layer: int) -> MultiHeadAttention:
+    _require_model(model)
     layers = len(model.blocks)
     if not -layers <= layer < layers:
         raise ValueError(f"layer must be from {-layers} to {layers - 1}, got {layer}")
@@ -167,8 +188,9 @@ def _attention(model: TransformerModel, layer: int) -> MultiHeadAttention:
 
 def _checked_heads(heads: Sequence[int] | None, attention: MultiHeadAttention) -> list[int]:
     every = range(attention.num_heads)
-    chosen = list(every) if heads is None else list(heads)
+    chosen = list(every) if heads is None else checked_list("heads", heads)
     for head in chosen:
+        require_count("heads", head)
         if head not in every:
             raise ValueError(f"heads must be from 0 to {len(every) - 1}, got {head!r}")
     return sorted(set(chosen))

@@ -290,7 +290,10 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
     if heads is None or heads < 1:
         which = "can't be found" if heads is None else f"is {heads}"
         raise CallError(TEXT("heads of a module", kind=type(module).__name__, which=which))
-    for width in _widths(module):
+    widths = _widths(module)
+    if options.num_heads and all(width % heads for width in widths):
+        raise CallError(TEXT("heads of no width", heads=heads, widths=", ".join(map(str, widths))))
+    for width in widths:
         sizes = as_built(module, Sizes(width, heads, heads)) if width % heads == 0 else None
         if sizes:
             return sizes

@@ -156,8 +156,8 @@ def relation_mass(weights: Tensor, partners: Tensor) -> Scores:
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        partners: whole numbers [B, T] or [T], the partner's column, -1 where there is none:
-            `pack(sentences).partners["verb>object"]`.
+        partners: whole numbers [B, T] or [T], the partner's column, -1 where there is none, such
+            as `torch.tensor([-1, 3, -1, -1])` where the second word's partner is the fourth.
 
     Raises:
         TypeError, ValueError: `weights` isn't attention of T words to themselves, `partners`

@@ -34,7 +34,7 @@ def require_attention(weights: Tensor) -> Tensor:
         where = tuple(wrong.nonzero()[0].tolist())
         raise ValueError(
             f"each row of weights must sum to 1 (or be wholly 0), but row {where} sums to "
-            f"{sums[where].item():.4f}: softmax over the wrong axis, dropout, "
+            f"{sums[where].item():.4g}: softmax over the wrong axis, dropout, "
             "or numbers that were never attention?"
         )
     return rows

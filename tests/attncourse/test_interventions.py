@@ -141,9 +141,18 @@ def mute(way, heads):
         pass
 
 
+def count_right(model=None, batch=BATCH):
+    right_answers(model or TransformerModel.of_sizes(concord, 24, 3, 2), batch, concord.relations)
+
+
 some = partial(forbid, torch.ones(2, 3, 3).bool())
 REFUSED = {
-    TypeError: {forbid: {"forbidden": [torch.ones(2, 3, 3)]}},
+    TypeError: {
+        forbid: {"forbidden": [torch.ones(2, 3, 3), "all"]},
+        some: {"heads": [1, [True]]},
+        count_right: {"model": [3], "batch": [3]},
+        follower_looks: {"tokens": [[1, 2]]},
+    },
     ValueError: {
         forbid: {"forbidden": [torch.ones(3, 3).bool(), torch.ones(2, 3, 4).bool()]},
         some: {"layer": [2], "heads": [[3]]},

@@ -15,9 +15,9 @@ from tools.refusing import assert_named
 from tools.tiny_task import TINY, tiny_training
 from torch import nn
 
+from attncourse.grid import round_to_grid
 from attncourse.training import GRID, RECIPES, FixedWeights, digest, train
 from attncourse.training.first_weights import initial_model
-from attncourse.training.grid import round_to_grid
 from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32
 

@@ -356,6 +356,8 @@ def returning(change):
 
 
 test_what_cannot_be_asked_is_an_error = refusals({
+    "heads of no width": (Plain(48, 4), {"num_heads": 7}, CallError,
+        "build: heads of no width", "48"),
     "no heads": (changed(Plain(48, 4), num_heads=0), {}, CallError, "build: heads of a module",
         "num_heads", "0"),
     "heads that don't divide": (WideHeads(48, 5), {}, CallError, "build: undivided", "48"),

@@ -124,7 +124,7 @@ def test_a_text_that_has_stopped_is_filled_up_and_the_others_go_on():
     model = small()
     begin = torch.arange(11)[:, None]
     free = generate(model, begin, 8, generator=seeded(4))
-    # Whoever draws the token 6 has stopped; what the others draw is as it was.
+    # A row that draws the token 6 has stopped; what the others draw is as it was.
     stopped = generate(model, begin, 8, generator=seeded(4), stop=6)
     ended = 0
     for row, other in zip(stopped.tolist(), free.tolist(), strict=True):

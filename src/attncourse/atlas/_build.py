@@ -16,7 +16,7 @@ from attncourse.atlas._layer_scores import Layer, TextView
 from attncourse.atlas._loading import load_model, load_tokenizer
 from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer, pieces_of
 from attncourse.atlas._transformers import TransformersReader, is_transformers_model
-from attndoctor.support.printing import opened_bar
+from attncourse.progress_bar import opened_bar
 from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
 

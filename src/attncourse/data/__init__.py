@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attncourse.grid import digest
 from attnlib.checks import require_count, require_text
 from attnlib.model import TransformerModel
 
@@ -123,8 +124,6 @@ def load(recipe: str, seed: int = 0) -> tuple[TransformerModel, Card]:
         ValueError: the card or the weights were changed or damaged.
         ImportError: the package safetensors is missing.
     """
-    from attncourse.training.grid import digest  # which knows this module
-
     card, path = read_card(recipe, seed), _path(recipe, seed, "safetensors")
     again = f"{card.command} makes them again"
     if not path.is_file():

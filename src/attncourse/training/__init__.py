@@ -12,10 +12,10 @@
 the card of its saved weights (see `attncourse.data`); of a sweep it trains the first steps.
 """
 
+from attncourse.grid import GRID, digest
 from attncourse.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss
 from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
 from attncourse.training.fixed_weights import FixedWeights
-from attncourse.training.grid import GRID, digest
 from attncourse.training.loop import Trained, held_out_sentences, train
 from attncourse.training.recipe import Recipe
 from attncourse.training.recipes import RECIPES

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attncourse.grid import round_to_grid
 from attncourse.training.changed_world import perturb_if_asked
-from attncourse.training.grid import round_to_grid
 from attncourse.training.recipe import Recipe
 from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32

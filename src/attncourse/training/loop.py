@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from attncourse.grid import digest, round_to_grid
+from attncourse.progress_bar import opened_bar
 from attncourse.tasks import Batch, Sentence, pack
 from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
 from attncourse.training.first_weights import initial_model
-from attncourse.training.grid import digest, round_to_grid
 from attncourse.training.recipe import Recipe
-from attndoctor.support.printing import opened_bar
 from attndoctor.support.torch_settings import one_thread, usual_settings
 from attnlib.checks import require_count, require_flag, require_positive_int
 from attnlib.model import TransformerModel

@@ -95,7 +95,12 @@ class Recipe:
             >>> from attncourse.training import RECIPES
             >>> RECIPES["concord"].changed(model={"num_heads": 1}).model
             {'d_model': 64, 'num_heads': 1}
+
+        Raises:
+            TypeError: a `model` that isn't a dict of options, or a name that no recipe has.
         """
+        if not isinstance(changes.get("model", {}), Mapping):
+            raise TypeError(f"model must be a dict of its options, got {changes['model']!r:.40}")
         model = {**self.model, **changes.pop("model", {})}
         return dataclasses.replace(self, model=model, **changes)
 

@@ -1,10 +1,7 @@
-"""What programs print: lines, numbers of things, progress bars."""
+"""What programs print: lines, and numbers of things."""
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 
 def echo(text: str) -> None:
@@ -18,23 +15,3 @@ def echo(text: str) -> None:
 def counted(number: int, thing: str) -> str:
     """Return a number with what it counts: "1 head", "1,024 tokens"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-@contextmanager
-def opened_bar(wanted: bool, **options: Any) -> Iterator[Any]:
-    """Yield tqdm's bar with these options, or None if none is wanted.
-
-    Raises:
-        ImportError: one is wanted, and the package tqdm is missing.
-    """
-    if not wanted or "TQDM_DISABLE" in os.environ:  # tqdm's own, which its notebook bars forget
-        yield None
-        return
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError(
-            "progress=True needs the package tqdm: pip install tqdm, or say progress=False"
-        ) from error
-    with tqdm(**options) as bar:
-        yield bar

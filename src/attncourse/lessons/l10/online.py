@@ -55,7 +55,7 @@ def _online(
 
 
 class _Watch(TorchFunctionMode):
-    """Notes the longest axis of which a softmax, exponentials or a largest number are taken.
+    """Notes the longest axis along which a softmax, exponentials or a largest number are taken.
 
     Also how many of them are taken before the values, `width` wide, are touched.
     """

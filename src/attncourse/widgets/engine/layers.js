@@ -28,17 +28,17 @@ class Layer {
     return this.rooms[name];
   }
 
+  /** Such an array, the first `size` numbers of it 0. */
+  zeros(name, size) {
+    return this.room(name, size).fill(0, 0, size);
+  }
+
   /** Some rows of x, `d` wide, one below the other; null stands for all of them, as they are. */
   taken(x, rows, d) {
     if (rows === null) return x;
     const y = this.room("taken", rows.length * d);
     rows.forEach((row, i) => y.set(x.subarray(row * d, (row + 1) * d), i * d));
     return y;
-  }
-
-  /** The same, the first `size` of them 0. */
-  zeros(name, size) {
-    return this.room(name, size).fill(0, 0, size);
   }
 }
 

@@ -6,7 +6,7 @@ import { element, write } from "../shared/dom.js";
 import { createButton, createForm } from "../shared/parts.js";
 import { answersOf, partOf } from "./findings.js";
 
-const DRAWN = 200; // sentences, of which one is shown
+const DRAWN = 200; // sentences; one of them is shown
 
 /**
  * The questions about each word of a task's sentence: lists of {readout, relation, what, right};

@@ -77,7 +77,7 @@ function createRuns({ heldOut, startTraining }) {
     return run;
   }
 
-  /** Have the given weights asked as they came. */
+  /** Evaluate the given weights without training them. */
   function look(setting, numHeads, seed) {
     const before = find(setting, numHeads, seed, true);
     if (before) drop(before);

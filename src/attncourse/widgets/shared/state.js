@@ -1,5 +1,7 @@
 // A widget's state in the browser: read and checked, set by a reader, and watched.
 
+import { inWords } from "./numbers.js";
+
 /**
  * Reads a model's traits and throws, in words, at what isn't as it should be: the state may come
  * from a file that somebody has edited.
@@ -58,7 +60,7 @@ export function readerOf(model) {
     }
     return value.map(String);
   }
-  /** The bytes of `count` numbers of so many bytes each. */
+  /** The bytes of `count` numbers, of `size` bytes each. */
   function bytesOf(name, count, size) {
     const bytes = model.get(name);
     const view = ArrayBuffer.isView(bytes)
@@ -106,11 +108,6 @@ export function inShort(value) {
   if (text.length <= 40) return text;
   const inAll = Array.isArray(value) ? ` (${value.length} in all)` : "";
   return `${text.slice(0, 40)}…${inAll}`;
-}
-
-/** "a", "a and b", "a, b and c" */
-function inWords(texts) {
-  return [texts.slice(0, -1).join(", "), texts.at(-1)].filter(Boolean).join(" and ");
 }
 
 /** A function that sets a trait of the model, as a reader does. */
