@@ -466,7 +466,7 @@ class Adapter:
     takes: frozenset[str]
     weight_map: WeightMap | None = None
     untouched: tuple[str, ...] = ()
-    path: CallMode = CALL_MODES[0]
+    mode: CallMode = CALL_MODES[0]
     residual: bool = False
     of_attnlib: bool = False
     scale_ratio: float = 1.0
@@ -480,7 +480,7 @@ class Adapter:
         if self.clock:
             self.clock.tick()
         if "need_weights" in self.takes:
-            options["need_weights"] = self.path.weights
+            options["need_weights"] = self.mode.weights
         if "causal" in self.takes:
             options.setdefault("causal", False)
         replaced = self.setting.mask_replaces and "mask" in options
@@ -507,12 +507,12 @@ class Adapter:
         return any(not torch.equal(before, after) for before, after in handed)
 
     @contextmanager
-    def on(self, path: CallMode = CALL_MODES[0]) -> Iterator["Adapter"]:
-        """Call the module on another path."""
-        self.module.train(path.training)
+    def on(self, mode: CallMode = CALL_MODES[0]) -> Iterator["Adapter"]:
+        """Call the module in another mode."""
+        self.module.train(mode.training)
         try:
-            with torch.set_grad_enabled(path.gradients):
-                yield replace(self, path=path)
+            with torch.set_grad_enabled(mode.gradients):
+                yield replace(self, mode=mode)
         finally:
             self.module.eval()
 

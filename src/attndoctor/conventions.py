@@ -395,8 +395,8 @@ def _beside_a_formula(answers: Answers) -> list[Exhibit]:
     adapter = answers.tested.first
     found = []
     x = RandomInputs(adapter).tokens(2, 7).requires_grad_()
-    with suppress(Exception), adapter.on() as on_path:
-        output, _ = on_path(x)
+    with suppress(Exception), adapter.on() as in_mode:
+        output, _ = in_mode(x)
         (slopes,) = torch.autograd.grad(output[0].square().sum(), x)
         if slopes[1].any():
             found.append(named("attention across the batch"))

@@ -58,7 +58,7 @@ def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
     if "key_mask" in signature.roles:
         tested = _with_key_mask_style(tested)
     tested = _with_what_it_also_takes(_without_refused_keys(_without_foreign_cache(tested)))
-    in_training = next(path for path in call.CALL_MODES if path.training)
+    in_training = next(mode for mode in call.CALL_MODES if mode.training)
     by_chance = tested.varies(in_training) and not tested.counts_calls(in_training)
     tested = replace(tested, random_in_training=by_chance)
     refusal = refused_default(candidate)
@@ -312,8 +312,8 @@ def _cuts_masks(adapter: Adapter) -> bool:
         return False
     inputs = RandomInputs(adapter)
     x, mask = inputs.tokens(2, T), inputs.mask(T + 3, T + 3) | torch.eye(T + 3, dtype=torch.bool)
-    with suppress(Exception), adapter.on() as on_path:
-        (whole, _), (cut, _) = on_path(x, mask=mask), on_path(x, mask=mask[:T, :T].clone())
+    with suppress(Exception), adapter.on() as in_mode:
+        (whole, _), (cut, _) = in_mode(x, mask=mask), in_mode(x, mask=mask[:T, :T].clone())
         return torch.equal(whole, cut)
     return False
 
@@ -370,8 +370,8 @@ def _open_styles(role: str, options: DiagnoseOptions) -> list[MaskStyle]:
 
 def _tells_tokens_apart(adapter: Adapter) -> bool:
     """Return whether outputs are finite and differ, as they don't where all is hidden."""
-    with suppress(Exception), adapter.on() as on_path:
-        output, _ = on_path(RandomInputs(adapter).tokens(2, 7))
+    with suppress(Exception), adapter.on() as in_mode:
+        output, _ = in_mode(RandomInputs(adapter).tokens(2, 7))
         return bool(output.isfinite().all()) and not torch.allclose(output, output[:, :1])
     return False
 

@@ -43,7 +43,7 @@ FIRST_QUESTION = (SELF_ATTENTION, CALL_MODES[0])
 
 @dataclass
 class Answers:
-    """A module's answers to all probes that it can run, on each path."""
+    """A module's answers to all probes that it can run, in each mode."""
 
     tested: ModuleUnderTest
     given: dict[Question, Answer]
@@ -59,10 +59,10 @@ class Answers:
     def run(self) -> None:
         """Run all probes that the module can run, and keep each answer as it comes."""
         questions = list(_questions(self.tested))
-        for i, (probe, path) in enumerate(questions, 1):
+        for i, (probe, mode) in enumerate(questions, 1):
             self.tested.options.clock.doing = f"asking {probe.name!r} ({i} of {len(questions)})"
-            answer = self.tested.answer(probe, path)
-            self.given[probe, path] = answer
+            answer = self.tested.answer(probe, mode)
+            self.given[probe, mode] = answer
             if i == 1 and is_about_environment(answer):  # and so is every other
                 self.given |= dict.fromkeys(questions, answer)
                 break
@@ -71,7 +71,7 @@ class Answers:
 
     @classmethod
     def at_once(cls, tested: ModuleUnderTest) -> "Answers":
-        """Run the first probe alone, on the first path."""
+        """Run the first probe alone, in the first mode."""
         return cls(tested, {FIRST_QUESTION: tested.answer(SELF_ATTENTION)})
 
     def under(self, **options: Any) -> "Answers":
@@ -96,7 +96,7 @@ class Answers:
 
     @cached_property
     def failed(self) -> list[Question]:
-        """The questions with wrong answers, path by path; those of dropout last."""
+        """The questions with wrong answers, mode by mode; those of dropout last."""
         failed = [question for question in self.given if not self.right(question)]
         return sorted(failed, key=lambda question: question[0].sizes == ("dropout",))
 
@@ -128,9 +128,9 @@ class Answers:
         """Return the names of the probes, each once."""
         return tuple(dict.fromkeys(probe.name for probe, _ in questions))
 
-    def right_on(self, probe: Probe, path: CallMode) -> bool:
-        """Return whether a probe ran on a path, and its answer is right."""
-        return (probe, path) in self.given and (probe, path) not in self.failed
+    def right_in(self, probe: Probe, mode: CallMode) -> bool:
+        """Return whether a probe ran in a mode, and its answer is right."""
+        return (probe, mode) in self.given and (probe, mode) not in self.failed
 
     # --- what kind of wrong it is
 
@@ -308,14 +308,14 @@ class Answers:
 
     def _beside(self, first: Question) -> list[Question]:
         """Return outputs of padding: they part padding dropped from padding on the wrong axis."""
-        probe, path = first
+        probe, mode = first
         if "key_mask" not in probe.needs:
             return []
-        return [question for question in self.failed if question == (OF_PADDING, path)]
+        return [question for question in self.failed if question == (OF_PADDING, mode)]
 
-    def _possible(self, path: CallMode) -> list[Exhibit]:
+    def _possible(self, mode: CallMode) -> list[Exhibit]:
         """Return the exhibits that are right on one sequence, if the module is right there."""
-        wrong_there = (SELF_ATTENTION, path) in self.failed
+        wrong_there = (SELF_ATTENTION, mode) in self.failed
         adapter = self.tested.first
         about_scale = adapter.scale_ratio != 1
         excluded = [x for x in vars(scale).values() if about_scale and isinstance(x, Exhibit)]
@@ -341,17 +341,17 @@ class Answers:
 
 
 def _questions(tested: ModuleUnderTest) -> Iterator[Question]:
-    """Yield the probes that a module can run, on each path that it has."""
+    """Yield the probes that a module can run, in each mode that it has."""
     takes = tested.first.takes
-    for path in CALL_MODES:
-        if not path.weights and "need_weights" not in takes:
+    for mode in CALL_MODES:
+        if not mode.weights and "need_weights" not in takes:
             continue
-        if path.training and tested.random_in_training:
+        if mode.training and tested.random_in_training:
             continue
         for probe in PROBES:
-            fits = all(getattr(path, what) for what in probe.path_needs)
+            fits = all(getattr(mode, what) for what in probe.mode_needs)
             if fits and takes_all(probe, takes) and tested.has(probe):
-                yield probe, path
+                yield probe, mode
 
 
 def _may_be(shown: Tensor, weights: Tensor) -> bool:

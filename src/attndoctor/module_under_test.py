@@ -73,9 +73,9 @@ class ModuleUnderTest:
         """The module that is examined."""
         return self.adapters["first"]
 
-    def answer(self, probe: Probe, path: CallMode = CALL_MODES[0]) -> Answer:
+    def answer(self, probe: Probe, mode: CallMode = CALL_MODES[0]) -> Answer:
         """Run a probe on all modules that it is for."""
-        return _joined(self._answer(probe, adapter, path) for adapter in self._for(probe))
+        return _joined(self._answer(probe, adapter, mode) for adapter in self._for(probe))
 
     def compared(self, probe: Probe, steps: Steps = ()) -> Answer:
         """Return the reference's answers, or those of one with these steps."""
@@ -96,20 +96,20 @@ class ModuleUnderTest:
             start += len(answer)
         return not isinstance(given, Exception)
 
-    def right(self, probe: Probe, path: CallMode = CALL_MODES[0]) -> bool:
+    def right(self, probe: Probe, mode: CallMode = CALL_MODES[0]) -> bool:
         """Return whether its answers to a probe are right, one size after the other."""
         return all(
             agree(
-                self._answer(probe, adapter, path), self._reference_answer(probe, adapter),
+                self._answer(probe, adapter, mode), self._reference_answer(probe, adapter),
                 probe.tolerance,
             )
             for adapter in self._for(probe)
         )  # fmt: skip
 
-    def right_when_fresh(self, probe: Probe, path: CallMode) -> bool:
+    def right_when_fresh(self, probe: Probe, mode: CallMode) -> bool:
         """Return whether copies that were never called are right."""
         adapters = {size: one.fresh_copy() for size, one in self.adapters.items()}
-        return replace(self, adapters=adapters).right(probe, path)
+        return replace(self, adapters=adapters).right(probe, mode)
 
     def right_weights(self, probe: Probe) -> bool:
         """Return whether the weights that it returns are right, whatever its outputs are."""
@@ -131,9 +131,9 @@ class ModuleUnderTest:
     def _for(self, probe: Probe) -> list[Adapter]:
         return [self.adapters[size] for size in probe.sizes if size in self.adapters]
 
-    def _answer(self, probe: Probe, adapter: Adapter, path: CallMode) -> Answer:
-        with adapter.on(path) as on_path:
-            return run_probe(probe, on_path)
+    def _answer(self, probe: Probe, adapter: Adapter, mode: CallMode) -> Answer:
+        with adapter.on(mode) as in_mode:
+            return run_probe(probe, in_mode)
 
     def _reference_answer(self, probe: Probe, adapter: Adapter, steps: Steps = ()) -> Answer:
         if self.options.formula:
@@ -161,24 +161,24 @@ class ModuleUnderTest:
         """Return the same modules, with some of their signature changed."""
         return self.changed(signature=replace(self.first.signature, **changes))
 
-    def varies(self, path: CallMode) -> bool:
+    def varies(self, mode: CallMode) -> bool:
         """Return whether two equal calls give two outputs."""
         x = RandomInputs(self.first).tokens(2, 7)
-        with suppress(Exception), self.first.on(path) as adapter:
+        with suppress(Exception), self.first.on(mode) as adapter:
             (one, _), (other, _) = adapter(x.clone()), adapter(x.clone())
             return not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
         return False
 
-    def counts_calls(self, path: CallMode) -> bool:
+    def counts_calls(self, mode: CallMode) -> bool:
         """Return whether fresh copies agree, and two calls of one with the same seed don't."""
         x = RandomInputs(self.first).tokens(2, 7)
 
         def answers(adapter: Adapter, calls: int) -> list[Tensor]:
             found = []
-            with adapter.on(path) as on_path:
+            with adapter.on(mode) as in_mode:
                 for _ in range(calls):
                     torch.default_generator.manual_seed(1)
-                    found.append(on_path(x.clone())[0].detach())
+                    found.append(in_mode(x.clone())[0].detach())
             return found
 
         with suppress(Exception):

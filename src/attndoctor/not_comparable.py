@@ -221,8 +221,8 @@ def _depends_on_order(tested: ModuleUnderTest) -> bool:
         return False
     x = RandomInputs(tested.first).tokens(1, 7)
     other = torch.cat([x[:, :-1].flip(1), x[:, -1:]], 1)
-    with suppress(Exception), tested.first.on() as on_path:
-        before, after = (on_path(tokens)[0][:, -1] for tokens in (x, other))
+    with suppress(Exception), tested.first.on() as in_mode:
+        before, after = (in_mode(tokens)[0][:, -1] for tokens in (x, other))
         return not torch.allclose(before, after, atol=1e-4)
     return False
 

@@ -163,7 +163,7 @@ class Probe:
     """One comparison of a module with the reference.
 
     needs: what a module must take. sizes: the modules that run it, by name. of: what is compared,
-    besides weights. path_needs: what a path must be, of the names in `Path`. optional: the report
+    besides weights. mode_needs: what a mode must be, of the names in `CallMode`. optional: the report
     doesn't mention that it couldn't run. The texts are in probes.md, below its name.
     says: it within a sentence ("with ..."). edge: what a difference means for users, if it is at an
     edge; empty if it is plainly wrong. loud: the same, if only an error is at an edge. often: the
@@ -177,7 +177,7 @@ class Probe:
     sizes: tuple[str, ...] = ("first",)
     tolerance: float = 1e-4
     of: str = "the output"
-    path_needs: tuple[str, ...] = ()
+    mode_needs: tuple[str, ...] = ()
     optional: bool = False
     says: str = ""
     edge: str = ""
@@ -190,9 +190,9 @@ _LABELS: dict[str, list[tuple[str, str]]] = defaultdict(list)
 for names, label in read_labels(__file__).items():
     for each in names.split(" / "):  # some share a text
         _LABELS[each] += label
-_ONCE = ("gradients", "evaluation")  # on one path
-_GRADIENTS: dict[str, Any] = {"tolerance": 1e-3, "of": "a gradient", "path_needs": ("gradients",)}
-_DROPPING: dict[str, Any] = {"sizes": ("dropout",), "path_needs": _ONCE}
+_ONCE = ("gradients", "evaluation")  # in one mode
+_GRADIENTS: dict[str, Any] = {"tolerance": 1e-3, "of": "a gradient", "mode_needs": ("gradients",)}
+_DROPPING: dict[str, Any] = {"sizes": ("dropout",), "mode_needs": _ONCE}
 _GROUPED: dict[str, Any] = {"sizes": ("grouped",)}
 
 
@@ -208,7 +208,7 @@ def _probe(name: str, run: Run, needs: tuple[str, ...] = (), **facts: Any) -> Pr
 
 
 ASKED_AGAIN = _probe(
-    "a second call", questions.asked_again, path_needs=("gradients", "weights", "evaluation")
+    "a second call", questions.asked_again, mode_needs=("gradients", "weights", "evaluation")
 )
 OF_PADDING = _probe(
     "outputs of padding",
@@ -221,9 +221,9 @@ PROBES = (
     _probe("self-attention", questions.on_sizes((2, 7), (5, 9)), sizes=("first", "second")),
     _probe("one sample, one token", questions.on_sizes((1, 7), (MANY_SAMPLES, 1), (1, 1))),
     _probe("transposed tokens", questions.not_contiguous),
-    _probe("arguments left unchanged", questions.handed_over, path_needs=("gradients",)),
+    _probe("arguments left unchanged", questions.handed_over, mode_needs=("gradients",)),
     _probe("dtype", lambda run, inputs: [flag(run(x := inputs.tokens(1, 2))[0].dtype == x.dtype)],
-           path_needs=_ONCE),
+           mode_needs=_ONCE),
     _probe("two sequences", questions.two_sequences, ("two sequences",)),
     _probe("a mask", lambda run, inputs: [run(inputs.tokens(2, 7), mask=inputs.mask(7, 7))],
            ("mask",)),
@@ -240,7 +240,7 @@ PROBES = (
     ASKED_AGAIN,
     _probe("other sizes",  # outputs alone: one head's weights may come without its axis
            lambda run, inputs: [(run(inputs.tokens(MANY_SAMPLES, 3))[0], None)],
-           sizes=("one head", "odd"), path_needs=_ONCE, optional=True),
+           sizes=("one head", "odd"), mode_needs=_ONCE, optional=True),
     _probe("padding anywhere",
            MaskCombinations((questions.ANYWHERE,), questions.groups(1, 2, 3, of="key_mask")),
            ("key_mask",)),
@@ -276,7 +276,7 @@ PROBES = (
     _probe("masks with grouped heads", questions.masks_for(lambda h, h_kv: (h, h_kv, 2)),
            ("masks",), **_GROUPED),
     _probe("gradients with grouped heads", questions.gradients, **_GROUPED, **_GRADIENTS),
-    _probe("training with dropout", dropout, sizes=("dropout",), path_needs=("evaluation",)),
+    _probe("training with dropout", dropout, sizes=("dropout",), mode_needs=("evaluation",)),
     _probe("limits in training with dropout", limits_in_training, **_DROPPING),
     _probe("dropout on average", dropout_on_average, **_DROPPING),
     _probe("the dropout rate", share_dropped, of="the share", **_DROPPING),
@@ -285,19 +285,19 @@ PROBES = (
     _probe("a row that may look nowhere", questions.fully_masked_row, ("mask",)),
     _probe("gradients of such a row", questions.fully_masked_gradient, ("mask",), **_GRADIENTS),
     OF_PADDING,
-    _probe("a mask of ones and zeros", questions.ones_and_zeros, ("a limit",), path_needs=_ONCE),
+    _probe("a mask of ones and zeros", questions.ones_and_zeros, ("a limit",), mode_needs=_ONCE),
     _probe("causal between two sequences", questions.causal_between_two,
            ("causal", "two sequences")),
     _probe("half precision", questions.half, ("mask",), tolerance=2e-2),
     _probe("weights in training", weights_in_training, sizes=("dropout",),
-           path_needs=("weights", "evaluation")),
+           mode_needs=("weights", "evaluation")),
     _probe("a mask for each head", questions.mask_a_head, ("mask", "head masks")),
     _probe("arguments left out", questions.left_out, ("two sequences", "defaults"),
-           path_needs=("gradients",)),
+           mode_needs=("gradients",)),
     _probe("gradients of the weights", questions.weights_gradients, ("differentiable weights",),
-           sizes=("first", "grouped"), **_GRADIENTS | {"path_needs": ("gradients", "weights")}),
+           sizes=("first", "grouped"), **_GRADIENTS | {"mode_needs": ("gradients", "weights")}),
     _probe("dropout of each sample", dropout_of_each, sizes=("dropout",),
-           path_needs=("gradients", "weights", "evaluation"), optional=True),
+           mode_needs=("gradients", "weights", "evaluation"), optional=True),
     _probe("padding that hides nothing",
            MaskCombinations((questions.NOWHERE,), questions.groups(questions.ALL)), ("key_mask",),
            optional=True),

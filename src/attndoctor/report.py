@@ -62,10 +62,10 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 
 
 def _right_elsewhere(question: Question, answers: Answers) -> Iterator[str]:
-    """Yield on which other path an answer is right, if there is one."""
-    for path in CALL_MODES:
-        if answers.right_on(question[0], path):
-            yield TEXT("other path", path=path.says or "in eval(), with weights and gradients")
+    """Yield in which other mode an answer is right, if there is one."""
+    for mode in CALL_MODES:
+        if answers.right_in(question[0], mode):
+            yield TEXT("other path", path=mode.says or "in eval(), with weights and gradients")
             return
 
 
@@ -324,18 +324,18 @@ def _listed(exhibits: Guess) -> str:
 
 
 def _names(questions: list[Question], answers: Answers) -> str:
-    """Return each probe's name once; and the path, where another path is right."""
+    """Return each probe's name once; and the mode, where another mode is right."""
     names: dict[Probe, str] = {}
-    for probe, path in questions:
+    for probe, mode in questions:
         first = answers.given.keys() & {(probe, CALL_MODES[0])}
-        elsewhere = path is not CALL_MODES[0] and first and answers.right((probe, CALL_MODES[0]))
-        names.setdefault(probe, f"{probe.name} {path.says}" if elsewhere else probe.name)
+        elsewhere = mode is not CALL_MODES[0] and first and answers.right((probe, CALL_MODES[0]))
+        names.setdefault(probe, f"{probe.name} {mode.says}" if elsewhere else probe.name)
     return ", ".join(names.values())
 
 
 def _says(question: Question) -> str:
-    probe, path = question
-    return f"{probe.says} {path.says}".strip()
+    probe, mode = question
+    return f"{probe.says} {mode.says}".strip()
 
 
 def _difference(question: Question, answers: Answers) -> str:
