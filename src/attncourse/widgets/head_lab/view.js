@@ -148,13 +148,13 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     switches.node,
     forbidding.node,
   );
+  changing.node.classList.add("attn-changing");
   const looks = element(
     "div",
     { class: "attn-of-heads" },
     createHeading("Where each head looks"),
     shownHeads,
     enlarged.node,
-    changing.node,
   );
   const kept = createKept(setting, {
     choose(chosen) {
@@ -179,7 +179,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     "div",
     { class: "attn-view" },
     looks,
-    element("div", {}, first, sharing),
+    changing.node,
+    first,
+    sharing,
     element("div", { class: "attn-rest" }, ...folded, numbers.node),
   );
 
