@@ -86,6 +86,24 @@ def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show)
     assert labs.texts(page, ".attn-said .attn-query") == ["gave"]  # its last verb
 
 
+def test_another_sentence_is_as_long_and_its_own_verb_is_asked(lab):
+    page = lab(quick(sentence=SHORT))
+    unfold(page)
+    labs.train(page)
+    told(page, 1)
+    seen = set()
+    for _ in range(5):
+        press(page, "Another sentence")
+        labs.answered(page)
+        words = labs.texts(page, ".attn-said > :first-child")
+        assert len(words) == len(SHORT.split())
+        sentence = concord.read(" ".join(words))
+        expected = labs.answers_of(labs.model_of(page, 1), sentence)
+        assert answers_on(page) == expected[max(sentence.partners["verb>subject"])]
+        seen.add(tuple(words))
+    assert len(seen) > 1
+
+
 # Whether there are so many arcs, each ending at the middle of its word.
 END_AT_WORDS = """count => {
   const arcs = [...document.querySelectorAll(".attn-arc")];

@@ -2,6 +2,7 @@
 
 import { concord } from "../engine/language.js";
 import { TransformerModel } from "../engine/model.js";
+import { sfc32 } from "../engine/rng.js";
 import { rngOfWeights } from "../engine/streams.js";
 import { startTraining } from "../engine/trainer.js";
 import { createTraining } from "../lab/controls.js";
@@ -14,6 +15,7 @@ import { useHeadColor } from "../shared/color.js";
 import { element, write } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
 import {
+  createButton,
   createControls,
   createHeading,
   createLegend,
@@ -22,7 +24,7 @@ import {
   createSwatch,
   createWidget,
 } from "../shared/parts.js";
-import { redrawOn } from "../shared/state.js";
+import { redrawOn, setterOf } from "../shared/state.js";
 import { createFold, createTable } from "../shared/tables.js";
 import { CHANCE, hasLearned } from "./findings.js";
 import { answeredBy, createSlots, questionsOf } from "./sentence.js";
@@ -175,7 +177,14 @@ export function renderSmall({ model, el }, readState) {
   const why = element("p", { class: "attn-why" }, createWhy());
   const more = createFold(makeTables, () => digestNotes(run()));
   more.node.classList.add("attn-more");
-  const tools = element("div", { class: "attn-row" }, ...training.others);
+  const rng = sfc32(Math.floor(2 ** 32 * Math.random()));
+  const another = createButton("Another sentence", () => {
+    let drawn = null; // as long as the one before, so that nothing moves
+    do drawn = concord.draw(rng).words;
+    while (drawn.length !== state.sentence.words.length);
+    setterOf(model)("sentence", drawn.join(" "));
+  });
+  const tools = element("div", { class: "attn-row" }, ...training.others, another);
   more.node.firstChild.after(tools, element("p", { class: "attn-note" }, training.text));
   const root = createWidget(
     "head-lab",
