@@ -149,6 +149,9 @@ def add_color_bar(
     place = {"location": "top", "shrink": 0.8} if on_phone() else {"shrink": shrink}
     bar = figure.colorbar(colors, ax=axes, aspect=20, pad=0.02, **place, **options)
     bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelcolor=palette.MUTED)  # as the widgets' legends
+    bar.ax.yaxis.label.set_color(palette.MUTED)
+    bar.ax.xaxis.label.set_color(palette.MUTED)
     return bar
 
 
