@@ -406,6 +406,17 @@ def test_another_sentence_hardly_moves_what_stands_below(show, width):
     assert max(abs(a - b) for a, b in pairwise(heights)) <= 60
 
 
+@pytest.mark.parametrize("width", [390, 1008, 1112])
+def test_more_heads_hardly_move_what_stands_below(show, width):
+    page = show(labs.quick(task="induction"), width=width)
+    heights = []
+    for i in range(5):
+        page.locator(labs.SLIDER).fill(str(i))
+        heights.append(page.locator(".attn-widget").bounding_box()["height"])
+    assert page.locator(".attn-tile").count() == 32
+    assert max(abs(a - b) for a, b in pairwise(heights)) <= 60
+
+
 @pytest.mark.parametrize("small", [False, True])
 def test_without_workers_it_says_so_and_the_rest_lives(show, small):
     page = show(labs.quick(small=small))
