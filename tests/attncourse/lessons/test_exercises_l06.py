@@ -71,6 +71,15 @@ def changes_the_appended_token(layer, x):
     return not torch.allclose(layer(longer)[: len(x)], layer(x), atol=1e-5)
 
 
+def by_sums(layer, x):
+    """The sum of a LayerNorm's output is 0, whatever comes in."""
+    return any(
+        abs(layer(torch.cat([x[:n], torch.randn_like(x[n:])]))[:n].sum() - layer(x)[:n].sum())
+        > 1e-4
+        for n in range(1, len(x))
+    )
+
+
 def nudges(layer, x):
     """A change that rounding hides."""
     y, places = layer(x), torch.arange(len(x))[:, None]
@@ -91,7 +100,7 @@ test_answers = verdicts(
         },
         l06.honest_questions: {PASSES: [[8, 8, 1, 8, 8, 36]]},
         l06.causal_and_padding: {
-            PASSES: [mask_by_loops],
+            PASSES: [mask_by_loops, lambda real: mask_by_loops(real).numpy()],
             "Return booleans": [lambda real: mask_by_loops(real).int()],
             "numbers to be added to scores": [mask_to_add(0.0, -1e9), mask_to_add(1.0, -math.inf)],
             "must match the size": [lambda real: past(real) & real],
@@ -100,6 +109,7 @@ test_answers = verdicts(
         l06.leaks: {
             PASSES: [leaks_by_the_future, leaks_by_cutting],
             "in your loop": [hurried],
+            "before a LayerNorm": [by_sums],
             "You say yes to causal attention. It doesn't leak.": [
                 lambda layer, x: leaks_ahead(layer, x) or len(x) == 8
             ],

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attncourse.checking import CheckResult, check_function, exercise
-from attncourse.checking.calling import call, mentions
+from attncourse.checking.calling import as_outputs, call, mentions
 from attncourse.checking.functions import not_yet
 from attnlib.masks import causal_mask
 
@@ -48,8 +48,8 @@ def causal_and_padding(answer: Any) -> CheckResult:
     result = check_function(
         answer, causal_among_real, cases, mistakes, output_names=["the mask"], praise=praise
     )
-    mask = call(answer, cases[0]).outputs
-    if result and mask.dtype != torch.bool:
+    (mask, *_) = as_outputs(call(answer, cases[0]).outputs)
+    if result and torch.as_tensor(mask).dtype != torch.bool:
         return not_yet(causal_and_padding.hints["floats"])
     if result and mentions(answer, "causal_mask"):
         return not_yet(causal_and_padding.hints["ready_made"])

@@ -109,7 +109,7 @@ def _layers(d: int) -> dict[str, Layer]:
     W, first, second = torch.randn(d, d), _attention(d, _past), _attention(d, _past)
     everywhere = _attention(d, lambda T: torch.ones(T, T, dtype=torch.bool))
     return {
-        "attention without a mask": everywhere,
+        "attention without a mask, before a LayerNorm": lambda x: F.layer_norm(everywhere(x), (d,)),
         "causal attention": first,
         "attention masked after the softmax": _attention(d, _past, masked_late=True),
         "causal attention in which token 0 also sees token 1": _attention(d, _past_and(0, 1)),

@@ -64,7 +64,7 @@ def _over_a_text(step: Callable) -> Callable:
                     f"three tensors were wanted, output, keys and values, but {len(results)} came"
                 )
             row, keys, values = results
-            rows.append(torch.as_tensor(row).reshape(1, -1))
+            rows.append(torch.as_tensor(row))
         return torch.cat(rows), keys, values
 
     return outputs
