@@ -60,6 +60,11 @@ def _untrained(*layers: nn.Linear) -> nn.Linear:
         return nn.Linear(layers[0].in_features, sum(layer.out_features for layer in layers))
 
 
+def _with_random_biases(*layers: nn.Linear) -> nn.Linear:
+    """Return the fused layer with the biases that nn.Linear starts with."""
+    return _packed([layer.weight for layer in layers], [_untrained(*layers).bias])
+
+
 def _outputs_of(fuse: Callable) -> Callable:
     """Turn a function that fuses layers into what its layer computes, and by how many products."""
 
