@@ -1,7 +1,9 @@
-"""Other arguments for which a wrong function's results would be right."""
+"""Arguments that a wrong function ignores, and others for which its results would be right."""
 
+import dis
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import torch
@@ -50,3 +52,26 @@ def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Cas
                 return [*case[:i], by(case[j]), *case[i + 1 :]]
 
             yield f"All would be right if {named[i]} were {words}.", changed
+
+
+def ignored(function: Callable, reference: Callable) -> str:
+    """Return which arguments a function never reads, if `reference` reads them."""
+    ours, needed = _read(function), _read(reference)
+    names = [f"`{name}`" for (name, read), (_, wanted) in zip(ours, needed, strict=False)
+             if wanted and not read]  # fmt: skip
+    return f" Your function never uses {' and '.join(names)}." if names else ""
+
+
+def _read(function: Callable) -> list[tuple[str, bool]]:
+    """Return the name of each argument, and whether the function reads it before it sets it."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return []
+    read: dict[Any, bool] = {}
+    branches = False  # what is set below may be set in one branch alone
+    for step in dis.get_instructions(code):
+        for name in step.argval if isinstance(step.argval, tuple) else (step.argval,):
+            if step.opname != "MAKE_CELL":  # where an inner function reads it, too
+                read.setdefault(name, branches or not step.opname.startswith("STORE_"))
+        branches |= step.opcode in dis.hasjrel
+    return [(name, read.get(name, False)) for name in code.co_varnames[: code.co_argcount]]

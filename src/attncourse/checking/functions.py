@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.argument_hints import changes
+from attncourse.checking.argument_hints import changes, ignored
 from attncourse.checking.calling import (
     Outcome,
     as_outputs,
@@ -178,10 +178,11 @@ def check_numbers(
     start = 0
     for (_, fields), hint in zip(page.parts(), otherwise, strict=True):
         row = slice(start, start + len(fields))
-        if not _are_near(ours[row], right[row], NEAR * tolerance):
+        if not _are_near(ours[row], right[row], tolerance):
             for mistake in known:
                 if not mistake.whole and _are_near(ours[row], mistake.flat[row], tolerance):
                     return not_yet(mistake.hint)
+        if not _are_near(ours[row], right[row], NEAR * tolerance):
             return not_yet(hint)
         start += len(fields)
     return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
@@ -234,6 +235,7 @@ def check_function(
     tolerance: float = 1e-5,
     praise: str,
     as_function: Callable[[Any], Callable] = lambda answer: answer,
+    otherwise: Callable[[Any], str] = lambda answer: "",
 ) -> CheckResult:
     """Compare a reader's function with `reference` on every case (a sequence of arguments).
 
@@ -245,6 +247,7 @@ def check_function(
     Args:
         as_function: turns what is handed in into the function to compare, for answers whose own
             results (a module, say) can't be compared.
+        otherwise: a hint on what is handed in, or nothing, where no mistake explains it.
     """
     if not callable(answer):
         return not_a_function(answer)
@@ -262,6 +265,8 @@ def check_function(
                 for c, g, _ in outcomes
             ) and any(agree(g, wrong(c), tolerance) for c, g, _ in wrong_ones):
                 return not_yet(mistake.hint)
+    if own := otherwise(answer):
+        return not_yet(own)
     case, first, _ = wrong_ones[0]
     came = [as_tensor(part) for _, g, _ in wrong_ones for part in as_outputs(g.outputs)]
     told = {number for part in came if part is not None for number in part.flatten().tolist()}
@@ -273,6 +278,8 @@ def check_function(
     difference = first.complaint or _difference(
         case, [(g, w) for _, g, w in wrong_ones], output_names, tolerance
     )
+    if not first.complaint:
+        difference += ignored(answer, reference)
     kept = len(outcomes) - len(wrong_ones)
     return not_yet(difference + f" ({kept} of {len(outcomes)} cases are right.)" * (kept > 0))
 

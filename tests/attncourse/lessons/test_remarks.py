@@ -192,6 +192,17 @@ ZERO = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
 MISTAKES = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
 
 
+def sets_an_argument(q, k, n):
+    n = 9
+    return blind(torch.stack([row @ k.T * n for row in q]))
+
+
+def sets_an_argument_of_long_ones(q, k, n):
+    if len(q) > 9:
+        n = 9
+    return blind(q @ k.T) * n
+
+
 @pytest.mark.parametrize(
     ("right", "cases", "answer", "words"),
     [
@@ -218,6 +229,11 @@ MISTAKES = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "anot
         # a mistake is known by its numbers, however it guards against a division by 0
         (torch.sin, ZERO, lambda x: (x / x).nan_to_num(), "own hint"),
         (torch.sin, ZERO, lambda x: torch.full_like(x, math.nan), "nan"),
+        # arguments that are never read, or set before they are
+        (scaled, SQUARE, lambda q, k, n: 9 * blind(q @ k.T), "never uses `n`.|"),
+        (scaled, SQUARE, lambda q, k, n: 4.0, "never uses `q` and `k` and `n`.|"),
+        (scaled, SQUARE, sets_an_argument, "never uses `n`.|"),
+        (scaled, SQUARE, sets_an_argument_of_long_ones, "2.|"),
         # numbers are no booleans
         (lambda x: x > 0, ROWS, lambda x: x, "True and False"),
         (lambda x: x > 0, ROWS, lambda x: (x > 0).long() + 1, "True and False"),

@@ -2,11 +2,14 @@
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attncourse.checking import CheckResult, check_function, exercise
+from attncourse.checking.calling import call
+from attncourse.checking.numbers import as_tensor
 from attnlib.attention import MultiHeadAttention
 
 
@@ -27,14 +30,17 @@ def mute(module: MultiHeadAttention, head: int) -> None:
     _zero(module.W_o.weight[:, _columns(module, head)])
 
 
+def _changed(change: Callable, module: MultiHeadAttention, head: int) -> MultiHeadAttention:
+    changed = copy.deepcopy(module)
+    returned = change(changed, head)
+    return returned if isinstance(returned, MultiHeadAttention) else changed
+
+
 def _as_output(change: Callable) -> Callable:
     """Return a function of (module, head, x): the output of the module that was changed."""
 
     def output(module: MultiHeadAttention, head: int, x: Tensor) -> Tensor:
-        changed = copy.deepcopy(module)
-        returned = change(changed, head)
-        changed = returned if isinstance(returned, MultiHeadAttention) else changed
-        answer: Tensor = changed(x)[0]
+        answer: Tensor = _changed(change, module, head)(x)[0]
         return answer.detach()
 
     return output
@@ -56,6 +62,21 @@ def _cases() -> list[tuple[MultiHeadAttention, int, Tensor]]:
     return cases
 
 
+def _wrong_columns(change: Any) -> str:
+    """Return a hint on the columns of W_o that became 0, if they are others than the head's."""
+    module, head, _ = _cases()[0]
+    weight = as_tensor(
+        call(lambda *given: _changed(change, *given).W_o.weight, (module, head)).outputs
+    )
+    zeroed = [] if weight is None else (~weight.any(0)).nonzero().flatten().tolist()
+    if not zeroed or zeroed == [*range(module.d_model)][_columns(module, head)]:
+        return ""
+    return (
+        f"For head {head} you zeroed these columns of module.W_o.weight: {zeroed}. A head has "
+        "d_k = d_model / num_heads of them, which stand side by side; those of head 0 come first."
+    )
+
+
 @exercise()
 def mute_head(answer: object) -> CheckResult:
     """Check `mute(module, head)`, which changes a MultiHeadAttention so that a head adds nothing.
@@ -73,5 +94,6 @@ def mute_head(answer: object) -> CheckResult:
         mute_head.mistakes,
         output_names=["the changed module's output"],
         as_function=lambda change: change if change is _muted else _as_output(change),
+        otherwise=_wrong_columns,
         praise=praise,
     )

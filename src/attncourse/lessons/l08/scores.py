@@ -1,10 +1,15 @@
 """The score of a previous-token head, and a head's accuracy beside that of a fixed offset."""
 
+from itertools import product
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attncourse.checking import CheckResult, Numbers, exercise
+from attncourse.checking.calling import call
 from attncourse.checking.functions import check_function, check_numbers
+from attncourse.checking.numbers import as_tensor
 
 
 def _score(weights: Tensor) -> Tensor:
@@ -22,6 +27,23 @@ def _cases() -> list[tuple[Tensor]]:
     ]
 
 
+def _miscounted(answer: Any, T: int = 4) -> str:
+    """Return a look, alone in a map, that the answer counts as none or as more or less than one."""
+    for row, column in product(range(T), repeat=2):
+        look = torch.zeros(1, 1, T, T)
+        look[..., row, column] = 1
+        score = as_tensor(call(answer, (look,)).outputs)
+        if score is None or score.numel() != 1:
+            return ""
+        if abs(score.item() - _score(look).item()) > 1e-5:
+            what = f"one of {T - 1} looks one back" if column == row - 1 else "no look one back"
+            return (
+                f"If of {T} tokens token {row} alone looks, with weight 1 at token {column}, your "
+                f"score is {score.item():.2f}. That is {what}."
+            )
+    return ""
+
+
 @exercise()
 def previous_token(answer: object) -> CheckResult:
     """Check `previous_token_score(weights)`: [B, h, T, T] -> [h], the mean weight one back."""
@@ -32,6 +54,7 @@ def previous_token(answer: object) -> CheckResult:
         _cases(),
         previous_token.mistakes,
         output_names=["the scores"],
+        otherwise=_miscounted,
         praise=praise,
     )
 
