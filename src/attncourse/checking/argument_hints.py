@@ -24,6 +24,8 @@ def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Cas
         if type(argument) is int:
             taken += [("one larger", i, lambda number: number + 1)]
             taken += [("one smaller", i, lambda number: number - 1)]
+        if type(argument) is float:
+            taken += [("squared", i, lambda number: number * number), ("1", i, lambda number: 1.0)]
         if isinstance(argument, Tensor):
             taken += [("transposed", i, lambda x: x.mT if x.dim() > 1 else x)]
         if isinstance(argument, Tensor) and argument.is_floating_point():

@@ -21,6 +21,7 @@ from attncourse.lessons.l11.claims import RIGHT as CLAIMS
 from attncourse.lessons.l11.loop import token_by_token
 from attncourse.lessons.l11.partners import _case, masses, most_on_partners
 from attnlib import MultiHeadAttention
+from attnlib.interop import from_gpt2
 from attnlib.model import GPT
 from attnlib.patterns import relation_mass
 
@@ -99,6 +100,13 @@ def turning(state, layer, num_heads):
     return by_linears(turned, layer, num_heads)
 
 
+def without_two_biases(state, layer, num_heads):
+    module = from_gpt2(state, layer, num_heads=num_heads)
+    for projection in (module.W_q, module.W_k):
+        nn.init.zeros_(projection.bias)
+    return module
+
+
 test_answers = verdicts(
     {
         l11.split_c_attn: {PASSES: [by_one_view]},
@@ -109,6 +117,7 @@ test_answers = verdicts(
             "KeyError": [lambda state, layer, h: state["h.7.attn"]],
             "off by": [lambda state, layer, h: MultiHeadAttention(12, h)],
             "those of h.1": [by_beginning],
+            " W_q.bias, W_k.bias.": [without_two_biases],
         },
         l11.loop_at_once: {
             PASSES: [by_the_fused_kernel],

@@ -187,6 +187,7 @@ def blind(x):
 
 SQUARE = [(torch.randn(3, 3), torch.randn(3, 3), n) for n in (2, 4)]
 OBLONG = [(torch.randn(3, 5), torch.randn(4, 5), 2)]
+HEATED = [(torch.randn(3), at) for at in (0.5, 3.0)]
 ROWS = [(torch.randn(3, 4),), (torch.randn(4, 5),)]
 ZERO = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
 MISTAKES = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
@@ -229,6 +230,8 @@ def sets_an_argument_of_long_ones(q, k, n):
         # a mistake is known by its numbers, however it guards against a division by 0
         (torch.sin, ZERO, lambda x: (x / x).nan_to_num(), "own hint"),
         (torch.sin, ZERO, lambda x: torch.full_like(x, math.nan), "nan"),
+        (lambda x, at: x * at, HEATED, lambda x, at: x * at**2, "`at` were squared"),
+        (lambda x, at: x * at, HEATED, lambda x, at: x / 1.0 + 0 * at, "`at` were 1."),
         # arguments that are never read, or set before they are
         (scaled, SQUARE, lambda q, k, n: 9 * blind(q @ k.T), "never uses `n`.|"),
         (scaled, SQUARE, lambda q, k, n: 4.0, "never uses `q` and `k` and `n`.|"),

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from attncourse.checking import CheckResult, check_function, exercise, not_yet
-from attncourse.checking.calling import mentions
+from attncourse.checking.calling import call, mentions
+from attncourse.checking.numbers import same_numbers
 from attnlib.attention import MultiHeadAttention
 from attnlib.functional import split_heads
 from attnlib.interop import from_gpt2
@@ -47,9 +48,6 @@ def _loader(
     order: str = "qkv",
     cut: Callable[[Tensor], list[Tensor]] | None = _thirds,
     proj_turned: bool = True,
-    biases: bool = True,
-    proj_bias: bool = True,
-    proj: bool = True,
     layer_of: Callable[[int], int] = lambda layer: layer,
     heads: int | None = None,
 ) -> Loader:
@@ -61,16 +59,13 @@ def _loader(
         module = MultiHeadAttention(d, heads or num_heads)
         pieces = cut or _head_by_head(num_heads)
         targets = {"q": module.W_q, "k": module.W_k, "v": module.W_v}
-        kinds = ["weight", *(["bias"] if biases else [])]
         with torch.no_grad():
-            for kind in kinds:
+            for kind in ("weight", "bias"):
                 for name, piece in zip(order, pieces(state[f"{part}c_attn.{kind}"]), strict=True):
                     getattr(targets[name], kind).copy_(piece)
-            if proj:
-                weight = state[f"{part}c_proj.weight"]
-                module.W_o.weight.copy_(weight.T if proj_turned else weight)
-            if proj and proj_bias:
-                module.W_o.bias.copy_(state[f"{part}c_proj.bias"])
+            weight = state[f"{part}c_proj.weight"]
+            module.W_o.weight.copy_(weight.T if proj_turned else weight)
+            module.W_o.bias.copy_(state[f"{part}c_proj.bias"])
         return module
 
     return load
@@ -104,6 +99,22 @@ def _state(layers: int, d: int) -> dict[str, Tensor]:
     }
 
 
+def _wrong_parts(load: Loader) -> str:
+    """Return a hint on the parameters that aren't the file's, if others are."""
+    given = _state(3, 12), 2, 3
+    module, right = call(load, given).outputs, dict(from_gpt2(*given[:2], num_heads=3).state_dict())
+    found = module.state_dict() if isinstance(module, MultiHeadAttention) else {}
+    wrong = [
+        name for name, numbers in right.items() if not same_numbers(found.get(name), numbers, 1e-6)
+    ]
+    if not 0 < len(wrong) < len(right):
+        return ""
+    return (
+        f"These parameters of your module aren't what the file holds: {', '.join(wrong)}. "
+        f"The other {len(right) - len(wrong)} are right."
+    )
+
+
 @exercise()
 def gpt2_layer(answer: Loader) -> CheckResult:
     """Check `load(state, layer, num_heads)`: a `MultiHeadAttention` of a layer of GPT-2.
@@ -131,6 +142,7 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         gpt2_layer.mistakes,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
+        otherwise=_wrong_parts,
         praise=praise,
     )
 
