@@ -64,7 +64,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         if abs(sum(ours) - 1) > 100 * EXACT:
             return "These should sum to 1, and yours don't."
     wrong = [pair for pair in enumerate(zip(ours, right, strict=True)) if not _fits(*zip(pair[1]))]
-    if len(wrong) == 1 and len(right) > 2:
+    if len(wrong) == 1 and len(right) > 1:
         place, (a, b) = wrong[0]
         return f"Only number {place + 1} of these is wrong. {remark([a], [b], {})}".strip()
     ratios = [a / b for a, b in zip(ours, right, strict=True) if b]

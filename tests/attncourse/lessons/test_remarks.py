@@ -50,7 +50,7 @@ from attncourse.checking.tensor_hints import relation
         ([2, 0.5, 0.7], [2, 0.5, 0.3], "Only number 3"),
         ([2, 0.5, -0.3], [2, 0.5, 0.3], "sign"),
         ([0.25, 0.75, 0], [0.75, 0.25, 0], "the wrong order"),
-        ([0, 0.5], [0, 0.25], "2 times"),
+        ([0, 0.5], [0, 0.25], "number 2"),
         ([1e-3, 0.5], [0, 0.25], ""),
         ([7, 7], [8, 9], ""),
         ([6737], [6738.4], ""),  # near, as rounded numbers in a relation are

@@ -64,17 +64,16 @@ def _cases() -> list[tuple[MultiHeadAttention, int, Tensor]]:
 
 def _wrong_columns(change: Any) -> str:
     """Return a hint on the columns of W_o that became 0, if they are others than the head's."""
-    module, head, _ = _cases()[0]
-    weight = as_tensor(
-        call(lambda *given: _changed(change, *given).W_o.weight, (module, head)).outputs
-    )
-    zeroed = [] if weight is None else (~weight.any(0)).nonzero().flatten().tolist()
-    if not zeroed or zeroed == [*range(module.d_model)][_columns(module, head)]:
-        return ""
-    return (
-        f"For head {head} you zeroed these columns of module.W_o.weight: {zeroed}. A head has "
-        "d_k = d_model / num_heads of them, which stand side by side; those of head 0 come first."
-    )
+    for module, head, _ in _cases():
+        changed = call(lambda *given: _changed(change, *given).W_o.weight, (module, head))
+        weight = as_tensor(changed.outputs)
+        zeroed = [] if weight is None else (~weight.any(0)).nonzero().flatten().tolist()
+        if zeroed and zeroed != [*range(module.d_model)][_columns(module, head)]:
+            return (
+                f"For head {head} you zeroed these columns of module.W_o.weight: {zeroed}. A head "
+                "has d_k = d_model / num_heads of them, side by side; those of head 0 come first."
+            )
+    return ""
 
 
 @exercise()

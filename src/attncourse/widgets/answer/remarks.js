@@ -23,7 +23,7 @@ export function remark(ours, right, others) {
     if (Math.abs(sum(ours) - 1) > 100 * EXACT) return "These should sum to 1, and yours don't.";
   }
   const wrong = right.flatMap((number, i) => (fits([ours[i]], [number]) ? [] : [i]));
-  if (wrong.length === 1 && right.length > 2) {
+  if (wrong.length === 1 && right.length > 1) {
     const [i] = wrong;
     const why = remark([ours[i]], [right[i]], []);
     return `Only number ${i + 1} of these is wrong. ${why}`.trim();
