@@ -163,8 +163,8 @@ class Probe:
     """One comparison of a module with the reference.
 
     needs: what a module must take. sizes: the modules that run it, by name. of: what is compared,
-    besides weights. mode_needs: what a mode must be, of the names in `CallMode`. optional: the report
-    doesn't mention that it couldn't run. The texts are in probes.md, below its name.
+    besides weights. mode_needs: what a mode must be, of the names in `CallMode`. optional: the
+    report doesn't mention that it couldn't run. The texts are in probes.md, below its name.
     says: it within a sentence ("with ..."). edge: what a difference means for users, if it is at an
     edge; empty if it is plainly wrong. loud: the same, if only an error is at an edge. often: the
     usual cause of a difference, for reports without an exhibit. differs: what to say of a
