@@ -2,8 +2,11 @@
 
 import copy
 import re
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from typing import Any
 
 import torch
@@ -12,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from attndoctor.support.torch_settings import usual_settings
 
+LONGEST_CALL = 60  # seconds; a list that grows for longer takes all of the memory
 LONGEST_ERROR = 240  # letters of an error or an answer that a hint repeats
 LONGEST_LIST = 40  # letters of a list that a hint shows whole
 LONGEST_DICT = 80  # letters of a dict, whose keys take room as well
@@ -51,10 +55,22 @@ _ADVICE = {
     "axes of the logits, and the targets as well.",
     r"Target -1 is out of bounds": "-1 is no token: tell `cross_entropy` to leave it out, by "
     "ignore_index=-1.",
-    "list index out of range": "The last item has no neighbor: ask whether there is a next one "
-    "before you look at it.",
-    "only one element tensors": "The functions of `math` take a single number; for a tensor take "
-    "torch's, as torch.sin.",
+    "list index out of range": "No item has that number: the last one has no neighbor, and a list "
+    "that a loop makes shorter ends sooner. Ask whether there is a next one before you look at it.",
+    "only one element tensors|converted to Scalar": "The functions of `math` take a single number; "
+    "for a tensor take torch's, as torch.sin.",
+    r"must be Tensor, not (float|int|list)": "torch's functions take tensors. For a plain number "
+    "take those of `math`, and make a tensor of a list by torch.tensor.",
+    "math domain error|expected a positive input": "0 has no logarithm, and no number below 0 has "
+    "a root or a logarithm: which number comes in there, and should it be left out?",
+    "values to unpack": "On the left of = stand more names, or fewer, than there are things on "
+    "the right. A tensor counts as the rows along its first axis, a shape as its sizes.",
+    r"missing \d+ required positional": "It is also called without that: give the argument a "
+    "default, as the exercise does.",
+    "cast to the desired output type": "An operation in place, as /=, keeps the dtype, and parts "
+    "of whole numbers don't fit in there. Make a new tensor.",
+    r"Dimension out of range|t\(\) expects": "A tensor has fewer axes, or more, than you take it "
+    "for. Count from the end: -1 is the last axis, and .mT swaps the last two.",
     r"must be a torch\.Tensor, got (tuple|NoneType)": "What returns a pair must be unpacked: "
     "`new, weights = ...`, and the first one goes on.",
     r"takes \d+ positional arguments? but": "Your function needs an argument for each thing that "
@@ -88,6 +104,11 @@ _ADVICE = {
     "KeyError|^'[^']+'$": "Is the name of the key right? `in` asks whether a case has it.",
     "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
+    "object is not callable": "What stands before parentheses is called. To pick from a tensor, a "
+    "list or a shape, take brackets.",
+    "NoneType": "Something is None: was it never given, or made by a function without a return?",
+    r"'(list|tuple|float|int)' object has no attribute": "That isn't a tensor. torch.tensor makes "
+    "one of numbers, torch.stack of tensors; and a function that returns a pair must be unpacked.",
 }
 
 # Two sizes that don't fit, or the one that is too small, in torch's words.
@@ -112,11 +133,37 @@ class ChangedInputError(Exception):
     """Marks an outcome whose function changed its input."""
 
 
+class EndlessError(BaseException):
+    """Ends a check whose function runs on and on."""
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Stop what takes too long; on Windows, which has no such alarm, it runs on."""
+    if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise EndlessError(
+            f"Your function hasn't come to an end in {LONGEST_CALL} seconds. Does each turn of "
+            "its loops change what the loop asks for, such as the place that it has reached?"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_CALL)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
     """Call `function` on copies of `arguments` and describe whatever goes wrong."""
     copies = [_copy(argument) for argument in arguments]
     try:
-        with usual_settings():
+        with usual_settings(), _limited():
             outputs = function(*copies)
     except NotImplementedError as error:
         hint = "Your function is still the stub: replace the raise with your code."

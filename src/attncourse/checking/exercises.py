@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attncourse.checking.calling import READERS_ERRORS, shortened
+from attncourse.checking.calling import READERS_ERRORS, EndlessError, shortened
 from attncourse.checking.mistakes import Mistake, read_mistakes
 from attncourse.checking.number_hints import remark_on
 from attncourse.checking.on_page import Form, Numbers, put_on_page
@@ -68,6 +68,8 @@ class Exercise:
     def _judge(self, answer: Any, check: Check | None = None) -> CheckResult:
         try:
             return (check or self.check)(answer)
+        except EndlessError as error:
+            return CheckResult(False, str(error))
         except READERS_ERRORS as error:
             return CheckResult(
                 False,

@@ -1,10 +1,12 @@
 """What every exercise of every lesson must be and do, and how exercises are found."""
 
 import inspect
+import math
+import signal
 import sys
 import warnings
 from array import array
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
 from pathlib import Path
 from pydoc import plaintext, render_doc
 
@@ -14,12 +16,13 @@ from tools import ROOT
 from tools.agreement import require_agreement
 
 import attncourse.lessons
+from attncourse.checking import calling
 from attncourse.checking.calling import LONGEST_ERROR, call
 from attncourse.checking.exercises import exercise
 from attncourse.checking.functions import correct
 from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Numbers
-from attncourse.lessons import l03, l06, lessons
+from attncourse.lessons import l01, l03, l06, lessons
 from attndoctor.support.check_result import CheckResult
 
 LESSONS = lessons()
@@ -212,6 +215,14 @@ def test_a_reader_can_stop_a_check():
             function(stopped)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no such alarm")
+def test_a_loop_without_an_end_is_stopped_and_named(monkeypatch):
+    monkeypatch.setattr(calling, "LONGEST_CALL", 0.2)
+    verdict = l01.merge_pair(lambda ids, pair, new: [ids for _ in count() if not ids])
+    assert not verdict and "0.2 seconds" in verdict.message
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
 def test_what_a_check_does_not_expect_becomes_a_hint():
     verdict = exercise(mistakes=())(leaves)("an answer")
     assert not verdict and "SystemExit: goodbye" in verdict.message
@@ -236,6 +247,16 @@ def test_what_a_check_does_not_expect_becomes_a_hint():
         (lambda x: torch.stack(x.split([1, 2], 1)), "the axis that you wanted to cut"),
         (lambda x: torch.cat([x, None]), "is None"),
         (lambda x: {"heads": 2}["kv_heads"], "`in` asks"),
+        (lambda x: list(x)[2], "has no neighbor"),
+        (lambda x: torch.sqrt(2.0), "those of `math`"),
+        (lambda x: math.log(0), "no logarithm"),
+        (lambda x: [B for B, T, d in [x.shape]], "a shape as its sizes"),
+        (lambda x: (lambda x, mask: x)(x), "a default"),
+        (lambda x: x.long().div_(2), "in place"),
+        (lambda x: x.softmax(2), "-1 is the last"),
+        (lambda x: x.shape(0), "take brackets"),
+        (lambda x: x + None, "never given"),
+        (lambda x: [1, 2].sum(), "torch.tensor makes"),
         (lambda x: None, "return?"),
         (lambda x: (x, None), "One of the things"),
     ],
