@@ -98,6 +98,9 @@ def codec(answer: object) -> CheckResult:
         if ids != right:
             return not_yet(_about_wrong_ids(name, ids, right))
     if complaint is not None:
-        return not_yet(complaint)
-    back = next(back for (_, back), (_, name) in zip(found, wanted, strict=True) if back != name)
-    return not_yet(f"The ids are right, but a name came back as {back!r:.40}.")
+        turned = _came_out(answer[::-1])[0] == wanted
+        return not_yet(codec.hints["turned"] if turned else complaint)
+    back, name = next(
+        (back, name) for (_, back), (_, name) in zip(found, wanted, strict=True) if back != name
+    )
+    return not_yet(f"The ids are right, but {name} came back as {back!r:.40}.")

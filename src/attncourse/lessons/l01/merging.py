@@ -26,7 +26,7 @@ def _as_ids(function: Any) -> Any:
     """Make a function return its list of ids as one tensor."""
 
     def run(ids: Sequence[int], pair: Pair, new: int) -> Any:
-        found = function(list(ids), pair, new)
+        found = function(ids, pair, new)
         if not isinstance(found, list | tuple):
             return found
         are_numbers = all(isinstance(each, int) for each in found)
