@@ -12,13 +12,33 @@ from torch import Tensor, nn
 Case = Sequence[Any]
 
 
-def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Case], Case]]]:
-    """Yield what to say of each change of an argument, and the change, for cases like this one."""
+def _names(function: Callable, case: Case) -> list[str]:
     try:
         named = [f"`{name}`" for name in inspect.signature(function).parameters][: len(case)]
     except (TypeError, ValueError):  # a class of torch's, say
         named = []
-    named += [f"argument {place + 1}" for place in range(len(named), len(case))]
+    return named + [f"argument {place + 1}" for place in range(len(named), len(case))]
+
+
+def where(function: Callable, right: Sequence[Case], wrong: Sequence[Case]) -> str:
+    """Return that all right cases, and no wrong one, have so many axes, or a number that is 0."""
+    fewest = min(map(len, [*right, *wrong]))
+    for i, name in enumerate(_names(function, wrong[0])[:fewest]):
+        kept, lost = ({_feature(case[i]) for case in cases} for cases in (right, wrong))
+        if len(kept) == 1 and kept != {""} and not kept & lost:
+            return f"Right where {name} {kept.pop()}, and wrong in all other cases."
+    return ""
+
+
+def _feature(argument: Any) -> str:
+    if isinstance(argument, Tensor):
+        return f"has {argument.dim()} axes"
+    return "is 0" if type(argument) is int and argument == 0 else ""
+
+
+def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Case], Case]]]:
+    """Yield what to say of each change of an argument, and the change, for cases like this one."""
+    named = _names(function, case)
     for i, argument in enumerate(case):
         taken: list[tuple[str, int, Callable[[Any], Any]]] = []
         if type(argument) is int:

@@ -6,13 +6,13 @@ Its message names the mistake when the answer is exactly what that mistake would
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from itertools import permutations
+from itertools import permutations, product
 from numbers import Real
 from typing import Any
 
 import torch
 
-from attncourse.checking.argument_hints import changes, ignored
+from attncourse.checking.argument_hints import changes, ignored, where
 from attncourse.checking.calling import (
     Outcome,
     as_outputs,
@@ -269,19 +269,28 @@ def check_function(
         return not_yet(own)
     case, first, _ = wrong_ones[0]
     came = [as_tensor(part) for _, g, _ in wrong_ones for part in as_outputs(g.outputs)]
-    told = {number for part in came if part is not None for number in part.flatten().tolist()}
-    for says, changed in changes(answer, case) if len(told) > 2 else ():  # not by chance
+    numbers = {n for part in came if part is not None for n in part.flatten().tolist() if n == n}
+    tells = len(numbers) > 2 and not any(g.error for _, g, _ in outcomes)  # not by chance
+    others = list(changes(answer, case)) if len(numbers) > 2 else []
+    for says, changed in others:
         made = [(g, call(reference, changed(c))) for c, g, _ in outcomes]
         tried = [(g, other) for g, other in made if other.error is None]
         if 2 * len(tried) > len(made) and all(agree(g, o, tolerance) for g, o in tried):
             return not_yet(says)
+    for (says, changed), mistake in product(others, mistakes) if tells else ():
+        wrong = partial(call, as_function(mistake.answer))
+        if all(agree(g, wrong(changed(c)), tolerance) for c, g, _ in outcomes):
+            return not_yet(f"{mistake.hint} {says.replace('All', 'The rest', 1)}")
     difference = first.complaint or _difference(
         case, [(g, w) for _, g, w in wrong_ones], output_names, tolerance
     )
     if not first.complaint:
         difference += ignored(answer, reference)
-    kept = len(outcomes) - len(wrong_ones)
-    return not_yet(difference + f" ({kept} of {len(outcomes)} cases are right.)" * (kept > 0))
+    kept = [c for c, g, w in outcomes if agree(g, w, tolerance)]
+    if not kept:
+        return not_yet(difference)
+    told = where(answer, kept, [c for c, _, _ in wrong_ones]) if len(wrong_ones) > 1 else ""
+    return not_yet(f"{difference} {told or f'({len(kept)} of {len(outcomes)} cases are right.)'}")
 
 
 def _in_brief(numbers: torch.Tensor) -> str:
@@ -335,9 +344,14 @@ def _difference(
         mixed = [ours[i] for i in order]
         if all(same_numbers(a, b, tolerance) for a, b in zip(mixed, theirs, strict=True)):
             return f"The results are right, but in another order than {', '.join(names)}."
-    for i, (named, a, b) in enumerate(zip(names, ours, theirs, strict=True)):
-        if same_numbers(a, b, tolerance):
-            continue
+    outputs = list(zip(names, ours, theirs, strict=False))
+    whys = {
+        i: relation(_pairs(outcomes, i, tolerance), tolerance)
+        for i, (_, a, b) in enumerate(outputs)
+        if not same_numbers(a, b, tolerance)
+    }
+    for i, why in sorted(whys.items(), key=lambda found: not found[1]):  # the one that tells most
+        named, a, b = outputs[i]
         name, called = named[0].upper() + named[1:], f"when called with {describe(case)}."
         ours_, theirs_ = as_tensor(a), as_tensor(b)
         if ours_ is None and isinstance(a, list):
@@ -345,11 +359,20 @@ def _difference(
         is_number = theirs_ is not None and theirs_.dim() == 0
         if ours_ is None or theirs_ is None or (is_number and ours_.numel() > 1):
             came = f"a {type(a).__name__}" if ours_ is None else describe([a])
-            return f"{name} should be a {'number' if is_number else 'tensor'}, not {came}."
-        why, kind = relation(_pairs(outcomes, i, tolerance), tolerance), torch.as_tensor(b).dtype
+            wanted = (
+                "True or False" if isinstance(b, bool) else "a number" if is_number else "numbers"
+            )
+            return f"{name} should be {wanted}, not {came}."
+        kind = torch.as_tensor(b).dtype
         if kind == torch.bool != torch.as_tensor(a).dtype:
             return f"{name} should hold True and False, and yours holds numbers, {called}"
-        if theirs_.dim() < 2 and theirs_.numel() <= FEW and not kind.is_floating_point:
+        if kind == torch.bool and theirs_.dim() and ours_.shape == theirs_.shape:
+            pairs = _pairs(outcomes, i, tolerance)
+            for way, truth in (("seldom", True), ("often", False)):
+                if all((right == truth)[came == truth].all() for came, right in pairs):
+                    return f"{name} says True too {way}: where it says {truth}, it is right."
+        few = max(theirs_.numel(), ours_.numel()) <= FEW
+        if theirs_.dim() < 2 and few and not kind.is_floating_point:
             return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}{why}"
         if ours_.shape != theirs_.shape:
             shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"

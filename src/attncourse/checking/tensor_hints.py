@@ -32,8 +32,8 @@ _CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 def relation(pairs: Sequence[Pair], tolerance: float) -> str:
     """Return in which relation what came stands to what was wanted, in each of the pairs."""
-    for says in (_axes, _changed, _scaled, _shifted, _in_part, _reordered):
-        if sentence := says(pairs, tolerance):
+    for says in (_axes, _changed, _scaled, _shifted, _in_part, _spread, _reordered):
+        if pairs and (sentence := says(pairs, tolerance)):
             return f" {sentence}"
     return ""
 
@@ -135,6 +135,25 @@ def _in_part(pairs: Sequence[Pair], tolerance: float) -> str:
         if any(place != ":" for place in index):
             return f"Only `[{', '.join(index)}]` is {what}."
     return ""
+
+
+def _spread(pairs: Sequence[Pair], tolerance: float) -> str:
+    """Return in which way rows of shares are wrong whose largest number is in its place."""
+    sharper = set()
+    for ours, right in pairs:
+        if ours.shape != right.shape or not right.dim() or right.shape[-1] < 2 or right.le(0).any():
+            return ""
+        sums = torch.stack([ours.sum(-1), right.sum(-1)])
+        if not same_numbers(sums, torch.ones_like(sums), tolerance):
+            return ""
+        if not torch.equal(ours.argmax(-1), right.argmax(-1)):
+            return ""
+        sharper |= set((ours.amax(-1) > right.amax(-1)).flatten().tolist())
+    says = "Each row sums to 1, and its largest number is in its place, but its numbers are too"
+    if sharper == {True}:
+        return f"{says} far apart: were the scores too large?"
+    alike = "much alike: were the scores too small, or is there a softmax too many?"
+    return f"{says} {alike}" if sharper == {False} else ""
 
 
 def _reordered(pairs: Sequence[Pair], tolerance: float) -> str:

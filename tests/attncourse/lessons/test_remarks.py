@@ -169,6 +169,15 @@ def test_what_holds_in_one_case_alone_is_no_factor():
     assert "it is 2 times" in relation([(2 * x, x), (2 * x + 2, x + 1)], 1e-5)
 
 
+def test_rows_of_shares_are_too_much_alike_or_too_far_apart():
+    scores = [X, X.exp()]
+    for factor, words in ((0.5, "much alike"), (2, "far apart"), (-1, "")):
+        said = relation([((factor * s).softmax(-1), s.softmax(-1)) for s in scores], 1e-5)
+        assert words in said if words else "softmax" not in said
+    hidden = scores[0].masked_fill(X > 1, -math.inf).softmax(-1)  # a 0 is no matter of scores
+    assert "alike" not in relation([(scores[0].softmax(-1), hidden)] * 2, 1e-5)
+
+
 def test_rows_that_are_alike_tell_nothing():
     x = torch.randn(1, 5).expand(4, 5).double()
     assert relation([(x + torch.arange(1, 6), x)], 1e-5) == ""
@@ -190,7 +199,20 @@ OBLONG = [(torch.randn(3, 5), torch.randn(4, 5), 2)]
 HEATED = [(torch.randn(3), at) for at in (0.5, 3.0)]
 ROWS = [(torch.randn(3, 4),), (torch.randn(4, 5),)]
 ZERO = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
-MISTAKES = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
+MISTAKES = [
+    Mistake(lambda x: x / x, "own hint"),
+    Mistake(lambda x: x / 0, "another's"),
+    Mistake(lambda x, gain: x.exp() * gain, "own hint"),
+]
+
+
+def gained(x, gain):
+    return x * gain
+
+
+GAINED = [(torch.randn(3, 4), torch.randn(4)), (torch.randn(2, 5), torch.randn(5))]
+FRONTS = [(torch.randn(3, 4),), (torch.randn(2, 3, 4),), (torch.randn(2, 2, 3, 4),)]
+COUNTED = [(torch.randn(3, 4), n) for n in (0, 2, 3)]
 
 
 def sets_an_argument(q, k, n):
@@ -237,6 +259,29 @@ def sets_an_argument_of_long_ones(q, k, n):
         (scaled, SQUARE, lambda q, k, n: 4.0, "never uses `q` and `k` and `n`.|"),
         (scaled, SQUARE, sets_an_argument, "never uses `n`.|"),
         (scaled, SQUARE, sets_an_argument_of_long_ones, "2.|"),
+        # two things at once: a mistake, and what an argument was taken for
+        (gained, GAINED, lambda x, gain: x.exp(), "own hint The rest would be right if `gain`"),
+        # where it is right
+        (lambda x: x.mT, FRONTS, lambda x: x.transpose(0, 1), "Right where `x` has 2 axes"),
+        (torch.add, COUNTED, lambda x, n: x + n**2, "Right where `n` is 0"),
+        # the output that tells most
+        (lambda x: (x, x.exp()), ROWS, lambda x: (x.sin(), -x.exp()), "the other sign"),
+        # no numbers
+        (lambda x: bool(x[0, 0] > 0), ROWS, lambda x: "yes", "True or False, not a str"),
+        (torch.clone, ROWS, lambda x: (row for row in x), "numbers, not a generator"),
+        # True too seldom, too often
+        (
+            lambda x: x > 0,
+            ROWS,
+            lambda x: (x > 0) & (x < x.max()),
+            "seldom: where it says True, it is right",
+        ),
+        (
+            lambda x: x > 0,
+            ROWS,
+            lambda x: (x > 0) | (x == x.min()),
+            "often: where it says False, it is right",
+        ),
         # numbers are no booleans
         (lambda x: x > 0, ROWS, lambda x: x, "True and False"),
         (lambda x: x > 0, ROWS, lambda x: (x > 0).long() + 1, "True and False"),

@@ -20,7 +20,7 @@ def _shifted(scores: Tensor, shift: Tensor | float) -> Tensor:
 
 
 MISTAKES = read_mistakes("stable_softmax", globals())
-NOTICED = read_mistakes("noticed", globals())  # by what is called, or by an error's words
+NOTICED = read_mistakes("noticed", globals())  # by what is called
 
 
 @exercise(mistakes=(*NOTICED, *MISTAKES))
@@ -57,8 +57,6 @@ def stable_softmax(answer: Any) -> CheckResult:
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
         "the scores are left as they were.",
     )
-    if "torch.return_types.max" in result.message:  # in the words of the error that it raised
-        return not_yet(stable_softmax.hints["pair"])
     called = " ".join(watch.names)
     if ("clamp" in called or "clip" in called) and not result and result.message not in known:
         return not_yet(stable_softmax.hints["clamped"])
