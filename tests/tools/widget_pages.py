@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from functools import cache
 
 from course.widgets import static_files, take_code_away
@@ -116,6 +117,13 @@ def target_sizes(page) -> list[float]:
 def said(page) -> str:
     """Return what a widget says of its state."""
     return page.locator("output.attn-live").inner_text()
+
+
+def numbers_in(text: str) -> list[float]:
+    """Return the numbers of a text, in which a minus may stand as in prose."""
+    size = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)"
+    found = re.findall(rf"[-\u2212]?{size}(?:e[-\u2212]?\d+)?", text)
+    return [float(number.replace("\u2212", "-").replace(",", "")) for number in found]
 
 
 def box(page, selector: str) -> dict[str, float]:

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from tools.widget_pages import asked, said, unfold
+from tools.widget_pages import asked, numbers_in, said, unfold
 
 from attncourse.widgets import CacheCalculator
 from attncourse.widgets.cache_calculator.widget import MODELS
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
-UNITS = {"bytes": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2**40, "PiB": 2**50}
+GIB = 2**30
+UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": GIB, "TiB": 2**40, "PiB": 2**50}
 
 
 def example(text):
@@ -94,74 +94,8 @@ def size(text):
     return float(number) * UNITS[unit]
 
 
-def bars(page):
-    """Each bar's words, its size in bytes, and its length as a share."""
-    rows = []
-    for row in page.locator(".attn-ways li").all():
-        words, _, told = row.locator("> span").all_text_contents()
-        length = row.locator(".attn-bar").evaluate("bar => bar.style.width")
-        rows.append((words, size(told), float(length.rstrip("%")) / 100))
-    return rows
-
-
-def formula(page):
-    return page.locator(".attn-formula p").all_inner_texts()
-
-
-def test_a_button_brings_a_models_numbers_and_their_source(show):
-    page = show(CacheCalculator(layers=1))
-    assert page.get_by_text("Sizes of your own.").count() == 1
-    for model in MODELS:
-        button = page.get_by_role("button", name=model.name, exact=True)
-        button.click()
-        assert button.get_attribute("aria-pressed") == "true"
-        assert f"Source: {model.source}." in page.locator(".attn-note").first.inner_text()
-        widget = CacheCalculator(model.name)
-        per_token, in_all = formula(page)
-        assert f"= {widget.bytes_per_token:,} bytes = " in per_token
-        assert size(in_all) == pytest.approx(widget.bytes_in_all, rel=0.001)
-        told = in_all.partition(" = ")[2]
-        assert said(page).startswith(f"{model.name}: {told} for 1 sequence of {model.tokens:,} tok")
-        if widget.latent:
-            assert per_token.startswith("60 layers × (512 + 64) numbers × 2 bytes = ")
-
-
-def test_the_formula_has_the_readers_numbers(show):
-    page = show(CacheCalculator("Llama 2 70B", sequences=3))
-    assert formula(page) == [
-        "80 layers × 2 (key, value) × 8 KV heads × 128 numbers × 2 bytes = 327,680 bytes = 320 KiB "
-        "per token",
-        "320 KiB × 4,096 tokens × 3 sequences = 3.75 GiB",
-    ]
-
-
-def test_bars_are_as_long_as_what_they_tell(show):
-    widget = CacheCalculator("Llama 2 70B")
-    page = show(widget)
-    found = bars(page)
-    assert [words for words, _, _ in found] == [
-        "MHA 64 KV heads",
-        "GQA 8 KV heads",
-        "MQA 1 KV head",
-        "MLA 512 + 64 numbers",
-    ]
-    assert [told for _, told, _ in found] == [10 * GIB, 1.25 * GIB, 160 * MIB, 360 * MIB]
-    assert [length for _, _, length in found] == pytest.approx(
-        [told / (10 * GIB) for _, told, _ in found], rel=1e-5
-    )
-    assert page.locator(".attn-ways [aria-current]").inner_text().startswith("GQA")
-
-
-def test_how_many_sequences_fit(show):
-    page = show(CacheCalculator("Llama 2 70B"))
-    assert "24 GiB hold 19 such sequences." in said(page)
-    memory = page.get_by_role("slider", name="Memory")
-    memory.press("Home")
-    assert "Not one such sequence fits into 1 GiB." in said(page)
-    memory.press("ArrowRight")
-    assert "2 GiB hold 1 such sequence." in said(page)
-    page.get_by_role("button", name="8 bits").click()
-    assert "2 GiB hold 3 such sequences." in said(page)
+def rounded(number):
+    return pytest.approx(number, rel=0.005)  # to three digits
 
 
 def value(page, name):
@@ -169,57 +103,94 @@ def value(page, name):
     return slider.get_attribute("aria-valuetext") if slider.count() else None
 
 
-def test_kv_heads_divide_the_query_heads(show):
-    page = show(CacheCalculator())
-    kv_heads = page.get_by_role("slider", name="KV heads")
-    seen = []
-    for key in ["Home", *["ArrowRight"] * 6]:
-        kv_heads.press(key)
-        seen.append(int(value(page, "KV heads")))
-    assert seen == [1, 2, 3, 4, 6, 12, 12]
-    heads = page.get_by_role("slider", name="Query heads")
-    heads.press("ArrowRight")  # none are shared, and none are now
-    assert (value(page, "Query heads"), value(page, "KV heads")) == ("16", "16")
-    kv_heads.press("ArrowLeft")
-    heads.press("ArrowLeft")  # 8 don't divide 12
-    assert (value(page, "Query heads"), value(page, "KV heads")) == ("12", "6")
+def assert_shows(page, model=None, **sizes):
+    """Fail unless bars, table, formula, words and controls are of a calculator of Python's."""
+    widget = CacheCalculator(model or "GPT-2 small", **sizes)
+    all_ways = ways(page, widget).values()
+    most, mha = max(way["inAll"] for way in all_ways), next(iter(all_ways))
+    [own] = [way for way in all_ways if way["isOwn"]]
+    rows = page.locator("tbody tr").all()
+    for way, bar, row in zip(all_ways, page.locator(".attn-ways li").all(), rows, strict=True):
+        heads = way.get("latent") or [way["kvHeads"]]
+        words, _, told = bar.locator("> span").all_text_contents()
+        assert (words.split()[0], numbers_in(words)) == (way["name"], heads)
+        assert size(told) == rounded(way["inAll"])
+        length = bar.locator(".attn-bar").evaluate("bar => bar.style.width")
+        assert numbers_in(length) == rounded([100 * way["inAll"] / most])
+        assert (bar.get_attribute("aria-current") == "true") == (way is own)
+        words, layer, token, sequence, in_all, share, fits = row.locator("th, td").all_inner_texts()
+        assert (words.split(",")[0], numbers_in(words)) == (way["name"], heads)
+        exact = [way["perLayer"], way["perToken"], way["fitting"]]
+        assert numbers_in(f"{layer} {token} {fits}") == exact
+        assert [size(sequence), size(in_all)] == rounded([way["perSequence"], way["inAll"]])
+        assert float(share) == rounded(way["inAll"] / mha["inAll"])
+
+    first, second = page.locator(".attn-formula p").all_inner_texts()
+    kind = widget.latent or [2, widget.heads[1], widget.d_k]
+    factors = [widget.layers, *kind, widget.bytes_per_number, widget.bytes_per_token]
+    assert numbers_in(first)[:-1] == factors
+    assert numbers_in(second)[1:3] == [widget.tokens, widget.sequences]
+    assert second.split(" × ")[0] in first.split(" = ")[2]
+    in_all = second.split(" = ")[1]
+    assert size(in_all) == rounded(widget.bytes_in_all)
+    assert f" {in_all} " in said(page)
+    fits = [widget.memory, own["fitting"]] if own["fitting"] else [widget.memory]
+    assert numbers_in(said(page))[-len(fits) :] == fits
+
+    names = ["Layers", "Head width", "Query heads", "Tokens", "Sequences", "Memory"]
+    told = [widget.layers, widget.d_k, widget.heads[0], widget.tokens, widget.sequences]
+    assert [value(page, name) for name in names[:-1]] == [f"{number:,}" for number in told]
+    assert numbers_in(value(page, "Memory")) == [widget.memory]
+    assert value(page, "KV heads") == (None if widget.latent else str(widget.heads[1]))
+    latent = [value(page, name) for name in ("Latent vector", "Position key")]
+    assert latent == ([str(number) for number in widget.latent] or [None, None])
+    assert page.get_by_role("checkbox").is_checked() == bool(widget.latent)
+    pressed = page.locator("button[aria-pressed=true]").all_inner_texts()
+    assert pressed == [*[model] * bool(model), f"{8 * widget.bytes_per_number} bits"]
 
 
-def test_a_latent_vector_takes_the_place_of_kv_heads(show):
-    page = show(CacheCalculator("Llama 2 7B"))
-    assert value(page, "Latent vector") is None
-    page.get_by_role("checkbox").press("Space")
-    assert value(page, "KV heads") is None
-    assert (value(page, "Latent vector"), value(page, "Position key")) == ("512", "64")
-    assert page.locator(".attn-ways [aria-current]").inner_text().startswith("MLA")
-    page.get_by_role("slider", name="Position key").press("Home")
-    page.get_by_role("slider", name="Latent vector").press("ArrowRight")
-    assert formula(page)[0].startswith("32 layers × (768 + 0) numbers × 2 bytes")
-    page.get_by_role("checkbox").press("Space")
-    assert formula(page)[0].startswith("32 layers × 2 (key, value) × 32 KV heads × 128")
+MOVES = [  # a control, a key, and what it changes
+    ("Layers", "ArrowRight", {"layers": 13}),
+    ("Head width", "ArrowRight", {"d_k": 64}),
+    ("Query heads", "ArrowRight", {"num_heads": 16}),  # none are shared, and none are now
+    ("KV heads", "ArrowLeft", {"num_kv_heads": 8}),
+    ("Query heads", "ArrowLeft", {"num_heads": 12, "num_kv_heads": 6}),  # 8 don't divide 12
+    ("KV heads", "Home", {"num_kv_heads": 1}),
+    ("KV heads", "ArrowRight", {"num_kv_heads": 2}),
+    ("Sequences", "ArrowRight", {"sequences": 2}),
+    ("Tokens", "ArrowRight", {"tokens": 1536}),
+    ("Memory", "Home", {"memory": 1}),
+    ("Tokens", "End", {"tokens": 2**20}),  # not one of them fits
+    ("MLA", "Space", {"latent": (256, 32)}),
+    ("Position key", "Home", {"latent": (256, 0)}),
+    ("Latent vector", "ArrowRight", {"latent": (512, 0)}),
+    ("8 bits", "Enter", {"bytes_per_number": 1}),
+    ("MLA", "Space", {"latent": ()}),
+]
 
 
-def test_tokens_double_from_stop_to_stop(show):
-    """A number from Python may stand between the stops."""
-    page = show(CacheCalculator(tokens=1000, d_k=50))
-    assert (value(page, "Tokens"), value(page, "Head width")) == ("1,000", "50")
-    assert "× 1,000 tokens" in formula(page)[1]
-    tokens = page.get_by_role("slider", name="Tokens")
-    seen = []
-    for key in ["ArrowRight"] * 4 + ["End", "Home"]:
-        tokens.press(key)
-        seen.append(value(page, "Tokens"))
-    assert seen == ["1,536", "2,048", "3,072", "4,096", "1,048,576", "1"]
-
-
-def test_a_table_has_the_bytes_of_all_ways(show):
-    widget = CacheCalculator("Llama 2 70B", sequences=2)
-    page = show(widget)
+def test_keys_move_every_size_and_all_that_is_told_follows(show):
+    page = show(CacheCalculator(tokens=1000, d_k=50))  # between the stops of the sliders
     unfold(page)
-    rows = [row.locator("th, td").all_text_contents() for row in page.locator("tbody tr").all()]
-    assert rows == [
-        ["MHA, 64 KV heads", "16,384", "2,621,440", "10 GiB", "20 GiB", "1", "2"],
-        ["GQA, 8 KV heads", "2,048", "327,680", "1.25 GiB", "2.5 GiB", "0.125", "19"],
-        ["MQA, 1 KV head", "256", "40,960", "160 MiB", "320 MiB", "0.0156", "153"],
-        ["MLA, 512 + 64 numbers", "576", "92,160", "360 MiB", "720 MiB", "0.0352", "68"],
-    ]
+    sizes = {"tokens": 1000, "d_k": 50}
+    assert_shows(page, **sizes)
+    for name, key, changes in MOVES:
+        roles = {"MLA": "checkbox", "8 bits": "button"}
+        page.get_by_role(roles.get(name, "slider"), name=name, exact=name == "8 bits").press(key)
+        sizes |= changes
+        assert_shows(page, **sizes)
+
+
+def test_a_tap_brings_a_models_numbers_and_their_source(show):
+    page = show(CacheCalculator(layers=1), width=360)
+    unfold(page)
+    assert_shows(page, layers=1)
+    note = page.locator(".attn-note").first
+    own = note.inner_text()
+    for model in MODELS:
+        page.get_by_role("button", name=model.name, exact=True).tap()
+        assert_shows(page, model.name)
+        assert model.source in note.inner_text()
+        assert numbers_in(note.inner_text())[-1] == model.tokens
+    page.get_by_role("slider", name="Layers").press("End")
+    assert note.inner_text() == own

@@ -1,11 +1,10 @@
 """ClockHands in a real browser, without a kernel: its numbers, its hands, its controls."""
 
-import itertools
 import math
-import re
 
 import pytest
 import torch
+from tools.widget_pages import box, numbers_in, said, swipe
 
 from attncourse.widgets import ClockHands
 from attncourse.widgets.clock_hands.widget import LAST, WIDTHS
@@ -32,7 +31,7 @@ DAMAGES = {
 
 
 def vectors(d, rotary):
-    """The vectors of all positions for p and for q, each [64, d], as attnlib computes them."""
+    """The vectors of all positions for m and for n, each [64, d], as attnlib computes them."""
     if not rotary:
         return [sinusoidal_positions(LAST + 1, d, dtype=torch.float64)] * 2
     starts = ((1.0, 0.0), (0.6, 0.8))  # the pairs of a query and of a key
@@ -40,110 +39,85 @@ def vectors(d, rotary):
     return [RotaryPositions()(vector.expand(LAST + 1, d)) for vector in given]
 
 
-def product(p, q, d=8, rotary=False):
+def close(found, expected, within):
+    torch.testing.assert_close(torch.tensor(found).double(), expected, atol=within, rtol=0)
+
+
+def assert_shows(page, m, n, *, d=8, rotary=False):
+    """Fail unless clocks, product and curve are those of attnlib's vectors."""
     queries, keys = vectors(d, rotary)
-    return (queries[p] @ keys[q]).item()
+    product, distance = numbers_in(said(page).split("=", 1)[1])
+    close(product, queries[m] @ keys[n], 0.005001)
+    assert distance == m - n
+    assert "\u22120.00" not in page.locator(".attn-widget").inner_text()
+    for told, hands, vector in (
+        (".attn-query", ".attn-wide", queries[m]),
+        (".attn-key", ".attn-narrow", keys[n]),
+    ):
+        texts = page.locator(f".attn-clocks {told}").all_inner_texts()
+        close(numbers_in(" ".join(texts)), vector, 0.005001)
+        turns = page.locator(hands).evaluate_all("all => all.map((one) => one.style.transform)")
+        angles = numbers_in(" ".join(turns))  # clockwise from the top
+        pairs = [
+            (math.cos(a), math.sin(a)) if rotary else (math.sin(a), math.cos(a)) for a in angles
+        ]
+        close(pairs, vector.view(-1, 2), 1e-4)
+    turns = numbers_in(" ".join(page.locator(".attn-turn").all_inner_texts()))
+    periods = [2 * math.pi * 10_000 ** (2 * i / d) for i in range(d // 2)]
+    assert turns == [round(turn, 1 if turn < 10 else None) for turn in periods]
 
-
-ANGLES = """({last, d, rotary}) => {
-  const {anglesOf, pairsOf} = attnModules["clock_hands/widget.js"];
-  return Array.from({length: last + 1}, (_, p) =>
-    anglesOf({position: p, other: p, d, rotary}).map((angles) => pairsOf(angles, rotary).flat()));
-}"""
-
-
-def test_the_browser_computes_what_attnlib_computes(show):
-    page = show(ClockHands())
-    for d, rotary in itertools.product(WIDTHS, (False, True)):
-        computed = page.evaluate(ANGLES, {"last": LAST, "d": d, "rotary": rotary})
-        computed = torch.tensor(computed, dtype=torch.float64)  # [64, 2, d]
-        torch.testing.assert_close(computed, torch.stack(vectors(d, rotary), dim=1))
-
-
-def said(page):
-    """The dot product and the distance that the page tells."""
-    text = page.locator("output").first.inner_text().replace("\u2212", "-")
-    return [float(n) for n in re.findall(r"-?\d*\.?\d+", text.split("=", 1)[1])]
-
-
-def assert_says(page, p, q, **options):
-    number, distance = said(page)
-    assert abs(number - product(p, q, **options)) <= 0.005001
-    assert distance == p - q
-
-
-def turned(page, name):
-    """The angles of the hands that are drawn."""
-    texts = page.locator(name).evaluate_all("all => all.map((hand) => hand.style.transform)")
-    return [float(re.search(r"rotate\((.*)rad\)", text)[1]) for text in texts]
-
-
-def test_hands_and_numbers_are_those_of_the_positions(show):
-    page = show(ClockHands(5, 2, d=4))
-    assert_says(page, 5, 2, d=4)
-    assert turned(page, ".attn-wide") == pytest.approx([5, 0.05])
-    assert turned(page, ".attn-narrow") == pytest.approx([2, 0.02])
-    told = page.locator(".attn-clocks .attn-query").all_inner_texts()
-    assert told == ["\u22120.96 0.28", "0.05 1.00"]
-    assert page.locator(".attn-turn").all_inner_texts() == ["turn: 6.3", "turn: 628"]
-
-
-def test_a_hand_points_to_the_right_and_up_as_its_numbers_say(show):
-    page = show(ClockHands(2, 0, d=4))
-    page.add_style_tag(content="* { transition: none !important }")
-    wide, face = (page.locator(f".attn-clocks {name}").first for name in (".attn-wide", "circle"))
-    hand, around = wide.bounding_box(), face.bounding_box()
-    center = [around["x"] + around["width"] / 2, around["y"] + around["height"] / 2]
-    # At angle 2, to the right (sin 2 > 0) and downward (cos 2 < 0).
-    assert hand["x"] + hand["width"] / 2 > center[0]
-    assert hand["y"] + hand["height"] / 2 > center[1]
-    ratio = hand["height"] / hand["width"]
-    assert ratio == pytest.approx(abs(math.cos(2) / math.sin(2)), abs=0.15)
+    points = numbers_in(page.locator("polyline").get_attribute("points").replace(",", " "))[1::2]
+    by_distance = torch.cat([queries[0] @ keys.T.flip(1), queries[1:] @ keys[0]])  # -63 to 63
+    zero = float(page.locator(".attn-products line").first.get_attribute("y1"))
+    close([(zero - y) / zero for y in points], by_distance / (d / 2), 1e-6)
+    dot = numbers_in(page.locator(".attn-products-dot").get_attribute("d"))
+    assert dot[1] == points[LAST + m - n]
 
 
 @pytest.mark.parametrize("rotary", [False, True])
-def test_both_together_leave_the_dot_product_as_it_is(show, rotary):
-    page = show(ClockHands(3, 1, rotary=rotary))
+def test_keys_move_positions_and_both_together_leave_the_product(show, rotary):
+    page = show(ClockHands(5, 33, d=4, rotary=rotary))
+    m, n, width = (
+        page.get_by_role("slider", name=name) for name in ("Place m", "Place n", "Width")
+    )
+    assert_shows(page, 5, 33, d=4, rotary=rotary)
     before = said(page)
+    button = page.get_by_role("button", name="both +")
     for _ in range(3):
-        page.get_by_role("button", name="both +").click()
-    assert said(page) == before
-    assert_says(page, 6, 4, rotary=rotary)
-    page.get_by_role("slider", name="Place m").press("ArrowRight")
-    assert said(page) != before
-    assert_says(page, 7, 4, rotary=rotary)
-    assert page.locator(".attn-clocks svg").count() == 4
-    page.get_by_role("slider", name="Width").press("End")
-    assert page.locator(".attn-clocks svg").count() == 8
-    assert_says(page, 7, 4, d=16, rotary=rotary)
-    assert ("query" in page.locator(".attn-note").inner_text()) == rotary
-
-
-def test_nothing_moves_beyond_the_ends(show):
-    page = show(ClockHands(3, 0))
+        button.press("Enter")
+    assert numbers_in(said(page))[-2:] == numbers_in(before)[-2:]
+    assert_shows(page, 8, 36, d=4, rotary=rotary)
+    m.press("ArrowRight")
+    n.press("Home")
+    width.press("End")
+    assert_shows(page, 9, 0, d=16, rotary=rotary)
+    m.press("End")
+    width.press("ArrowLeft")
+    assert_shows(page, LAST, 0, rotary=rotary)
     back = page.get_by_role("button", name="\u2212 both")
-    assert back.is_disabled()
-    back.dispatch_event("click")
-    assert_says(page, 3, 0)
-    page.get_by_role("slider", name="Place m").press("End")
-    page.get_by_role("slider", name="Place n").press("ArrowRight")
-    assert_says(page, LAST, 1)
-    assert page.get_by_role("button", name="both +").is_disabled()
-    assert not back.is_disabled()
+    for stopped in (back, button):  # one of them stands at each end
+        assert stopped.is_disabled()
+        stopped.dispatch_event("click")
+    m.press("ArrowLeft")
+    assert_shows(page, LAST - 1, 0, rotary=rotary)
+    assert back.is_disabled() and button.is_enabled()
+    button.press("Enter")
+    assert_shows(page, LAST, 1, rotary=rotary)
 
 
-@pytest.mark.parametrize("rotary", [False, True])
-def test_the_curve_is_the_product_at_each_distance(show, rotary):
-    page = show(ClockHands(5, 30, rotary=rotary))
-    [points] = [line.get_attribute("points") for line in page.locator("polyline").all()]
-    drawn = [float(point.split(",")[1]) for point in points.split()]
-    queries, keys = vectors(8, rotary)
-    expected = torch.cat([queries[0] @ keys.T.flip(1), queries[1:] @ keys[0]])  # -63 to 63
-    zero, one = (float(page.locator(".attn-products line").first.get_attribute("y1")), drawn[LAST])
-    scale = (zero - one) / expected[LAST]
-    torch.testing.assert_close(torch.tensor(drawn, dtype=torch.float64), zero - scale * expected)
-    dot = page.locator(".attn-products-dot").get_attribute("d")
-    assert float(re.findall(r"[\d.]+", dot)[1]) == drawn[LAST + 5 - 30]
+def test_a_finger_moves_a_hand_which_points_to_the_right_and_up_as_its_numbers_say(show):
+    page = show(ClockHands(1, 0, d=4), width=360)
+    page.add_style_tag(content="* { transition: none !important }")
+    slider = box(page, "[type=range]")
+    y = slider["top"] + slider["height"] / 2
+    swipe(page, (slider["left"] + 9, y), (slider["left"] + slider["width"] / 2, y))
+    m = int(page.get_by_role("slider", name="Place m").input_value())
+    assert 20 < m < 44
+    assert_shows(page, m, 0, d=4)
+    hand, face = box(page, ".attn-clocks .attn-wide"), box(page, ".attn-clocks circle")
+    right = (hand["left"] + hand["right"] - face["left"] - face["right"]) / 2
+    down = (hand["top"] + hand["bottom"] - face["top"] - face["bottom"]) / 2
+    assert math.atan2(right, -down) == pytest.approx(math.remainder(m, 2 * math.pi), abs=0.1)
 
 
 @pytest.mark.parametrize("width", [360, 722])

@@ -30,7 +30,7 @@ def test_one_or_several_choices_are_right(answer, answers):
 
 def test_thinking_again_starts_over():
     widget = predict()
-    widget.choice, widget.committed = 0, True
+    widget.choice, widget.committed = 2, True
     widget.choice = None
     assert (widget.choice, widget.committed) == (None, False)
 
