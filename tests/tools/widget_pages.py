@@ -120,10 +120,11 @@ def said(page) -> str:
 
 
 def numbers_in(text: str) -> list[float]:
-    """Return the numbers of a text, in which a minus may stand as in prose."""
-    size = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)"
+    """Return the numbers of a text as prose has them: 1,024, −0.5, 3e−7, −∞, NaN."""
+    size = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+|∞|NaN)"
     found = re.findall(rf"[-\u2212]?{size}(?:e[-\u2212]?\d+)?", text)
-    return [float(number.replace("\u2212", "-").replace(",", "")) for number in found]
+    signs = str.maketrans({"\u2212": "-", ",": "", "∞": "inf"})
+    return [float(number.translate(signs)) for number in found]
 
 
 def box(page, selector: str) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tools.widget_pages import asked, numbers_in, said, unfold
+from tools.widget_pages import numbers_in, said, unfold
 
 from attncourse.widgets import CacheCalculator
 from attncourse.widgets.cache_calculator.widget import MODELS
@@ -35,57 +35,6 @@ DAMAGES = {
     "memory should be": {"memory": None},
     "models should be": {"models": []},
 }
-WAYS = """(model) => {
-  const {readState} = attnModules["cache_calculator/widget.js"];
-  return attnModules["cache_calculator/sizes.js"].waysOf(readState(model));
-}"""
-
-
-def ways(page, widget):
-    """What the browser computes of a widget's traits, by the names of the ways."""
-    return {way["name"]: way for way in asked(page, widget, WAYS)}
-
-
-OWN = {
-    "one head": CacheCalculator(num_heads=1),
-    "a prime number of heads": CacheCalculator(num_heads=7, num_kv_heads=7),
-    "groups of two": CacheCalculator(num_heads=24, num_kv_heads=12),
-    "latent without a key": CacheCalculator(latent=(100, 0), d_k=1),
-    "as much as there can be": largest(""),
-    **{model.name: CacheCalculator(model.name) for model in MODELS},
-}
-
-
-def test_the_browser_computes_what_python_computes(show):
-    page = show(CacheCalculator())
-    for case, widget in OWN.items():
-        found = ways(page, widget)
-        (own,) = [name for name, way in found.items() if way["isOwn"]]
-        assert (own == "MLA") == bool(widget.latent)
-        assert found[own]["perToken"] == widget.bytes_per_token, case
-        per_sequence = widget.bytes_per_token * widget.tokens
-        assert found[own]["fitting"] == widget.memory * GIB // per_sequence
-        for name, way in found.items():
-            other = {"latent": way["latent"]} if name == "MLA" else {"num_kv_heads": way["kvHeads"]}
-            sizes = {key: getattr(widget, key) for key in ("layers", "d_k", "tokens", "sequences")}
-            other |= {"num_heads": widget.heads[0], "bytes_per_number": widget.bytes_per_number}
-            assert way["inAll"] == CacheCalculator(**sizes, **other).bytes_in_all, (case, name)
-
-
-def test_heads_are_shared_in_the_usual_ways(show):
-    page = show(CacheCalculator())
-
-    def kv_heads(**sizes):
-        found = ways(page, CacheCalculator(**sizes))
-        return {name: way.get("kvHeads", way.get("latent")) for name, way in found.items()}
-
-    usual = {"MHA": 12, "GQA": 6, "MQA": 1, "MLA": [256, 32]}
-    assert kv_heads() == usual
-    assert kv_heads(num_heads=12, num_kv_heads=3) == {**usual, "GQA": 3}
-    assert kv_heads(num_heads=121)["GQA"] == 11  # nothing up to 8 divides it
-    assert kv_heads(num_heads=7) == {"MHA": 7, "MQA": 1, "MLA": [256, 32]}
-    assert kv_heads(num_heads=1) == {"MHA": 1, "MLA": [256, 32]}
-    assert kv_heads(latent=(100, 3))["MLA"] == [100, 3]
 
 
 def size(text):
@@ -103,27 +52,39 @@ def value(page, name):
     return slider.get_attribute("aria-valuetext") if slider.count() else None
 
 
+def ways_on(page):
+    """The ways to share heads: name -> the KV heads or latent numbers that they keep."""
+    texts = page.locator(".attn-ways li > span:first-child").all_inner_texts()
+    return {text.split()[0]: [*map(int, numbers_in(text))] for text in texts}
+
+
 def assert_shows(page, model=None, **sizes):
     """Fail unless bars, table, formula, words and controls are of a calculator of Python's."""
     widget = CacheCalculator(model or "GPT-2 small", **sizes)
-    all_ways = ways(page, widget).values()
-    most, mha = max(way["inAll"] for way in all_ways), next(iter(all_ways))
-    [own] = [way for way in all_ways if way["isOwn"]]
-    rows = page.locator("tbody tr").all()
-    for way, bar, row in zip(all_ways, page.locator(".attn-ways li").all(), rows, strict=True):
-        heads = way.get("latent") or [way["kvHeads"]]
-        words, _, told = bar.locator("> span").all_text_contents()
-        assert (words.split()[0], numbers_in(words)) == (way["name"], heads)
-        assert size(told) == rounded(way["inAll"])
+    same = ("layers", "d_k", "tokens", "sequences", "bytes_per_number", "memory")
+    given = {name: getattr(widget, name) for name in same} | {"num_heads": widget.heads[0]}
+    ways = {
+        name: CacheCalculator(**given, latent=kept)
+        if name == "MLA"
+        else CacheCalculator(**given, num_kv_heads=kept[0], latent=())
+        for name, kept in ways_on(page).items()
+    }
+    most, mha = max(way.bytes_in_all for way in ways.values()), ways["MHA"].bytes_in_all
+    bars, rows = page.locator(".attn-ways li").all(), page.locator("tbody tr").all()
+    for (name, way), bar, row in zip(ways.items(), bars, rows, strict=True):
+        in_all, per_token = way.bytes_in_all, way.bytes_per_token
+        assert size(bar.locator("> span").last.inner_text()) == rounded(in_all)
         length = bar.locator(".attn-bar").evaluate("bar => bar.style.width")
-        assert numbers_in(length) == rounded([100 * way["inAll"] / most])
-        assert (bar.get_attribute("aria-current") == "true") == (way is own)
-        words, layer, token, sequence, in_all, share, fits = row.locator("th, td").all_inner_texts()
-        assert (words.split(",")[0], numbers_in(words)) == (way["name"], heads)
-        exact = [way["perLayer"], way["perToken"], way["fitting"]]
-        assert numbers_in(f"{layer} {token} {fits}") == exact
-        assert [size(sequence), size(in_all)] == rounded([way["perSequence"], way["inAll"]])
-        assert float(share) == rounded(way["inAll"] / mha["inAll"])
+        assert numbers_in(length) == rounded([100 * in_all / most])
+        is_own = way.latent == widget.latent and (name == "MLA" or way.heads == widget.heads)
+        assert (bar.get_attribute("aria-current") == "true") == is_own
+        words, layer, token, sequence, total, share, fits = row.locator("th, td").all_inner_texts()
+        assert words.split(",")[0] == name and numbers_in(words) == ways_on(page)[name]
+        per_layer = per_token // way.layers // way.bytes_per_number
+        fitting = way.memory * GIB // (per_token * way.tokens)
+        assert numbers_in(f"{layer} {token} {fits}") == [per_layer, per_token, fitting]
+        assert [size(sequence), size(total)] == rounded([per_token * way.tokens, in_all])
+        assert float(share) == rounded(in_all / mha)
 
     first, second = page.locator(".attn-formula p").all_inner_texts()
     kind = widget.latent or [2, widget.heads[1], widget.d_k]
@@ -134,7 +95,8 @@ def assert_shows(page, model=None, **sizes):
     in_all = second.split(" = ")[1]
     assert size(in_all) == rounded(widget.bytes_in_all)
     assert f" {in_all} " in said(page)
-    fits = [widget.memory, own["fitting"]] if own["fitting"] else [widget.memory]
+    fitting = widget.memory * GIB // (widget.bytes_per_token * widget.tokens)
+    fits = [widget.memory, fitting] if fitting else [widget.memory]
     assert numbers_in(said(page))[-len(fits) :] == fits
 
     names = ["Layers", "Head width", "Query heads", "Tokens", "Sequences", "Memory"]
@@ -143,10 +105,25 @@ def assert_shows(page, model=None, **sizes):
     assert numbers_in(value(page, "Memory")) == [widget.memory]
     assert value(page, "KV heads") == (None if widget.latent else str(widget.heads[1]))
     latent = [value(page, name) for name in ("Latent vector", "Position key")]
-    assert latent == ([str(number) for number in widget.latent] or [None, None])
+    assert latent == ([f"{number:,}" for number in widget.latent] or [None, None])
     assert page.get_by_role("checkbox").is_checked() == bool(widget.latent)
     pressed = page.locator("button[aria-pressed=true]").all_inner_texts()
     assert pressed == [*[model] * bool(model), f"{8 * widget.bytes_per_number} bits"]
+
+
+def test_heads_are_shared_in_the_usual_ways(show):
+    usual = {"MHA": [12], "GQA": [6], "MQA": [1], "MLA": [256, 32]}
+    cases = [
+        ({}, usual),
+        ({"num_heads": 12, "num_kv_heads": 3}, usual | {"GQA": [3]}),
+        ({"num_heads": 121}, usual | {"MHA": [121], "GQA": [11]}),  # nothing up to 8 divides it
+        ({"num_heads": 7}, {"MHA": [7], "MQA": [1], "MLA": [256, 32]}),
+        ({"num_heads": 1}, {"MHA": [1], "MLA": [256, 32]}),
+        ({"latent": (100, 3)}, usual | {"MLA": [100, 3]}),
+    ]
+    page = show(*(CacheCalculator(**sizes) for sizes, _ in cases))
+    roots = page.locator(".attn-widget").all()
+    assert [ways_on(root) for root in roots] == [ways for _, ways in cases]
 
 
 MOVES = [  # a control, a key, and what it changes
@@ -163,7 +140,7 @@ MOVES = [  # a control, a key, and what it changes
     ("Tokens", "End", {"tokens": 2**20}),  # not one of them fits
     ("MLA", "Space", {"latent": (256, 32)}),
     ("Position key", "Home", {"latent": (256, 0)}),
-    ("Latent vector", "ArrowRight", {"latent": (512, 0)}),
+    ("Latent vector", "End", {"latent": (2048, 0)}),
     ("8 bits", "Enter", {"bytes_per_number": 1}),
     ("MLA", "Space", {"latent": ()}),
 ]

@@ -11,7 +11,7 @@ import pytest
 from course.widgets import fallback
 from playwright.sync_api import expect
 from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
-from tools.widget_pages import target_sizes
+from tools.widget_pages import asked, target_sizes
 
 from attncourse.widgets._browser_code import FOLDER
 
@@ -155,21 +155,30 @@ def test_nothing_runs_over_the_edge_and_all_is_large_enough(show, name, width):
     assert min(page.locator(".attn-widget svg text").evaluate_all(LETTERS), default=9) >= 9
 
 
+# How long anything moves, of all elements and of what stands before and after them.
+DURATIONS = """nodes => nodes.flatMap((node) =>
+  [null, "::before", "::after"].flatMap((part) => {
+    const styles = getComputedStyle(node, part);
+    const {transitionDuration, animationName, animationDuration} = styles;
+    return [transitionDuration, animationName === "none" ? "0s" : animationDuration];
+  })).join().split(/, ?/)"""
+KEPT_ON_PAPER = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
+LOST = """nodes => nodes.filter(({style}) => style.backgroundColor).filter((node) =>
+  getComputedStyle(node).backgroundColor !== node.style.backgroundColor).length"""
+FIELDS = "fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))"
+
+
 @every_widget
-def test_a_telephone_magnifies_no_field_and_no_color_that_says_something_is_lost(show, name):
+def test_fields_are_large_colors_are_kept_and_nothing_moves_where_that_is_unwanted(show, name):
     page = show(about(name).example("text"))  # on a screen that is touched
     unfold_all(page)
-    fields = page.locator("input[type=text], select")
-    sizes = fields.evaluate_all(
-        "fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))"
-    )
-    assert min(sizes, default=16) >= 16
-    kept = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
-    assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
-    page.emulate_media(forced_colors="active")
-    lost = """nodes => nodes.filter(({style}) => style.backgroundColor).filter((node) =>
-      getComputedStyle(node).backgroundColor !== node.style.backgroundColor).length"""
-    assert page.locator(".attn-widget *").evaluate_all(lost) == 0
+    fields = page.locator("input[type=text], select").evaluate_all(FIELDS)
+    assert min(fields, default=16) >= 16  # smaller ones a telephone magnifies
+    parts = page.locator(".attn-widget *")
+    assert set(parts.evaluate_all(KEPT_ON_PAPER)) == {"exact"}
+    page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    assert parts.evaluate_all(LOST) == 0  # colors that say something
+    assert set(parts.evaluate_all(DURATIONS)) == {"0s"}
     page.emulate_media(forced_colors="none")
 
 
@@ -188,27 +197,11 @@ FOCUSED = """() => {
   const styles = getComputedStyle(node);
   return {
     stop: node.type ?? node.localName,
-    inside: node.closest(".attn-widget") !== null,
+    inside: document.querySelector(".attn-widget").contains(node),
     isSeen: node.matches(":focus-visible") && styles.outlineStyle !== "none",
     keepsKeys: node.hasAttribute("data-lm-suppress-shortcuts"),
   };
 }"""
-
-
-@pytest.mark.everyday
-@every_widget
-def test_every_control_is_reached_by_tab_is_seen_then_and_keeps_its_keys(show, name):
-    page = show(about(name).example("a"))
-    page.evaluate("document.body.append(document.createElement('button'))")  # what follows it
-    stops = page.locator(".attn-widget").evaluate(STOPS)
-    assert stops
-    for stop in stops:
-        page.keyboard.press("Tab")
-        # JupyterLab leaves a focused element's keys alone where it finds its mark.
-        expected = {"stop": stop, "inside": True, "isSeen": True, "keepsKeys": True}
-        assert page.evaluate(FOCUSED) == expected, page.evaluate("document.activeElement.outerHTML")
-    page.keyboard.press("Tab")
-    assert not page.evaluate(FOCUSED)["inside"]
 
 
 # What a widget shows, with what its controls hold.
@@ -234,36 +227,53 @@ def shown_at_rest(page, widgets):
     pytest.fail("a widget that nobody touches never rests")
 
 
+# Draws a widget on a model that notes what a reader changes and whether it is told to a kernel.
+DRAW_NOTING = """(state) => {
+  const listeners = new Map();
+  const model = {
+    get: (name) => state.get(name),
+    set(name, value) {
+      state.set(name, value);
+      changed.add(name);
+      unsaved.add(name);
+      for (const listener of listeners.get(`change:${name}`) ?? []) listener();
+    },
+    save_changes: () => unsaved.clear(),
+    on: (event, listener) => listeners.set(event, [...(listeners.get(event) ?? []), listener]),
+    off() {},
+  };
+  [window.changed, window.unsaved] = [new Set(), new Set()];
+  const el = document.body.appendChild(document.createElement("div"));
+  attnModules["NAME/widget.js"].default.render({model, el});
+}"""
+
+
 @pytest.mark.everyday
 @every_widget
-def test_a_key_changes_what_every_view_shows_and_no_other_widget(show, name):
+def test_keys_reach_each_control_and_change_every_view_no_other_widget_and_python(show, name):
     """Another view of the same widget knows only its traits."""
     its = about(name)
     widget = its.example("a")
     page = show(widget, widget, its.example("a"))
     one, *others = page.locator(".attn-widget").all()
+    stops = one.evaluate(STOPS)
+    assert stops
+    for stop in stops:
+        page.keyboard.press("Tab")
+        # JupyterLab leaves a focused element's keys alone where it finds its mark.
+        expected = {"stop": stop, "inside": True, "isSeen": True, "keepsKeys": True}
+        assert page.evaluate(FOCUSED) == expected, page.evaluate("document.activeElement.outerHTML")
+    page.keyboard.press("Tab")
+    assert not page.evaluate(FOCUSED)["inside"]
     before = shown_at_rest(page, others)
     selector, key = its.KEY
-    one.locator(selector).first.focus()
-    assert page.evaluate(FOCUSED)["keepsKeys"]
-    page.keyboard.press(key)
+    one.locator(selector).first.press(key)
     view, alone = shown_at_rest(page, others)
     assert view != before[0] and alone == before[1]
+    asked(page, widget, DRAW_NOTING.replace("NAME", name))
     use(page)
+    assert page.evaluate("changed.size > 0 && unsaved.size === 0")
     assert page.locator("[id]").count() == 0  # which two of a kind would share
-
-
-@every_widget
-def test_nothing_moves_where_motion_is_unwanted(show, name):
-    page = show(about(name).example("a"))
-    page.emulate_media(reduced_motion="reduce")
-    durations = """nodes => nodes.flatMap((node) =>
-    [null, "::before", "::after"].flatMap((part) => {
-      const styles = getComputedStyle(node, part);
-      const {transitionDuration, animationName, animationDuration} = styles;
-      return [transitionDuration, animationName === "none" ? "0s" : animationDuration];
-    })).join().split(/, ?/)"""
-    assert set(page.locator(".attn-widget *").evaluate_all(durations)) == {"0s"}
 
 
 # Every computed style of every element and of what stands before and after it, as texts: those that
@@ -295,11 +305,6 @@ PLAIN = """() => document.body.insertAdjacentHTML("beforeend", `<div id="plain">
   <svg><text>t</text><rect/><path/></svg><fieldset><legend>l</legend></fieldset></div>`)"""
 
 
-@pytest.fixture(scope="module")
-def examples():
-    return [about(name).example("word") for name in COMPLETE]
-
-
 def look(element) -> list[str]:
     """Return the look of all in an element."""
     texts, looks = element.evaluate(LOOK)
@@ -327,37 +332,28 @@ def differences(found: list[str], expected: list[str]) -> list[str]:
     ]
 
 
-def test_no_widget_changes_another_in_any_order(show, examples):
-    alone = [own for widget in examples for own in looks(show(widget))]
-    there, back = looks(show(*examples)), looks(show(*examples[::-1]))[::-1]
-    for name, own, first, second in zip(COMPLETE, alone, there, back, strict=True):
-        assert len(own) > 20, f"{name} drew nothing"
-        assert differences(first, own) == [], name
-        assert differences(second, own) == [], name
+ONE_SHEET = """(sheet) => {
+  document.querySelectorAll("style").forEach((other) => other.remove());
+  document.head.append(document.createElement("style"));
+  document.querySelector("style").textContent = sheet;
+}"""
 
 
-def test_a_notebook_shows_each_widget_as_a_page_does(show, examples):
+def test_no_widget_changes_another_or_the_page_and_a_notebook_shows_it_as_a_page_does(show):
     """A notebook has a widget's style in one sheet, a page in two: one of them is shared."""
+    examples = [about(name).example("word") for name in COMPLETE]
+    alone = []
     for name, widget in zip(COMPLETE, examples, strict=True):
         page = show(widget)
-        (on_page,) = looks(page)
-        page.evaluate(
-            """(sheet) => {
-                document.querySelectorAll("style").forEach((other) => other.remove());
-                const style = document.createElement("style");
-                style.textContent = sheet;
-                document.head.append(style);
-            }""",
-            widget._css,
-        )
-        (in_notebook,) = looks(page)
-        assert differences(in_notebook, on_page) == [], name
-
-
-def test_no_widget_changes_the_page_around_it(show, examples):
-    without, beside = show(examples[0]), show(*examples)
-    without.evaluate("document.querySelectorAll('style').forEach((sheet) => sheet.remove())")
-    for page in (without, beside):
-        page.evaluate(PLAIN)
-    found, expected = (look(page.locator("#plain")) for page in (beside, without))
-    assert differences(found, expected) == []
+        alone += looks(page)
+        assert len(alone[-1]) > 20, f"{name} drew nothing"
+        page.evaluate(ONE_SHEET, widget._css)
+        [in_notebook] = looks(page)
+        assert differences(in_notebook, alone[-1]) == [], name
+    page = show(*examples)
+    for name, own, among_others in zip(COMPLETE, alone, looks(page), strict=True):
+        assert differences(among_others, own) == [], name
+    page.evaluate(PLAIN)
+    beside = look(page.locator("#plain"))
+    page.evaluate(ONE_SHEET, "")
+    assert differences(beside, look(page.locator("#plain"))) == []

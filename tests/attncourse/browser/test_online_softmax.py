@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.widget_pages import asked, page_source, press, said, unfold
+from tools.widget_pages import numbers_in, page_source, press, said, unfold
 
 from attncourse.widgets import OnlineSoftmax
 from attncourse.widgets.online_softmax.widget import METHODS
@@ -54,15 +54,11 @@ def decoded(widget):
     return widget.scores, values.view(widget.T, widget.d)
 
 
-def in_float32(numbers):
-    return torch.tensor(numbers, dtype=torch.float32)
-
-
 def expected_steps(widget, block, method):
     """The reader's ten lines in torch, in float32: the state after each block."""
     scores, values = decoded(widget)
     largest = torch.tensor(MASKED)
-    total, mixed = torch.tensor(0.0), torch.zeros(widget.d)
+    total, mixed, counts = torch.tensor(0.0), torch.zeros(widget.d), torch.zeros(0)
     steps = []
     for s, v in zip(scores.split(block), values.split(block), strict=True):
         new = torch.maximum(largest, s.max())
@@ -71,55 +67,33 @@ def expected_steps(widget, block, method):
         exponentials = (s - shift).exp()
         total = total * factor + exponentials.sum()
         mixed = mixed * factor + exponentials @ v
+        counts = torch.cat([counts * factor, exponentials])
         largest = new
         output = torch.zeros(widget.d) if new == MASKED else mixed / total
-        steps.append({"largest": new, "sum": total, "mixed": mixed, "output": output})
+        known = {"largest": new, "factor": factor, "sum": total, "mixed": mixed, "output": output}
+        steps.append(
+            known | {"counts": torch.nn.functional.pad(counts, (0, widget.T - len(counts)))}
+        )
     return steps
 
 
-CASES = {
-    "the lesson's": OnlineSoftmax(),
-    "random": random_row(12, 3, seed=8),  # whose maximum rises early, late and between
-    "one score": row([2.5]),
-    "rising": row([0.0, 1.0, 2.0, 3.0, 4.0]),
-    "falling": row([4.0, 3.0, 2.0, 1.0, 0.0]),
-    "all equal": row([7.0] * 6),
-    "one very large": row([1.0, 2.0, 100.0, 3.0]),
-    "the first ones masked": row([MASKED, MASKED, MASKED, 1.0, MASKED, 2.0]),
-    "all masked": row([MASKED] * 4),
-    "as far apart as it gets": row([-1000.0, 1000.0, -1000.0, 0.0]),
-    "all very small": row([-200.0, -201.0, -202.0]),
-}
+def plain_softmax(widget):
+    """The state of a softmax that needs all scores at once."""
+    scores, values = decoded(widget)
+    largest = scores.max()
+    if largest == MASKED:
+        return {"largest": largest, "sum": 0.0, "output": torch.zeros(widget.d)}
+    return {
+        "largest": largest,
+        "sum": (scores - largest).exp().sum(),
+        "output": scores.softmax(0) @ values,
+    }
 
 
-STEPS = """(model, changes) => {
-  const {readState} = attnModules["online_softmax/widget.js"];
-  const {stepsOf, plainSoftmax} = attnModules["online_softmax/steps.js"];
-  const state = readState(new Map([...model, ...Object.entries(changes)]));
-  return [stepsOf(state).slice(1), plainSoftmax(state)];
-}"""
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_browser_computes_what_torch_computes(show, method):
-    page = show(OnlineSoftmax())
-    for widget in CASES.values():
-        scores, values = decoded(widget)
-        slack = {"atol": 3e-6 * max(1.0, values.abs().max().item()), "rtol": 3e-6}
-        slack |= {"equal_nan": True}
-        exact = torch.zeros(widget.d, dtype=torch.float64)
-        if scores.max() > MASKED:
-            exact = scores.double().softmax(0) @ values.double()
-        for block in range(1, widget.T + 1):
-            steps, plain = asked(page, widget, STEPS, {"block": block, "step": 0, "method": method})
-            expected = expected_steps(widget, block, method)
-            for found, wanted in zip(steps, expected, strict=True):
-                for name, number in wanted.items():
-                    torch.testing.assert_close(in_float32(found[name]), number, **slack)
-            if method == "online":
-                last = torch.tensor(steps[-1]["output"], dtype=torch.float64)
-                torch.testing.assert_close(last, exact, **slack)
-            torch.testing.assert_close(in_float32(plain["output"]), exact.float(), **slack)
+def assert_written(text, number, digits=0.0051):
+    expected = torch.as_tensor(number).double().flatten()
+    found = torch.tensor(numbers_in(text)).double()
+    torch.testing.assert_close(found, expected, atol=digits, rtol=0.005, equal_nan=True)
 
 
 def record(page):
@@ -128,138 +102,156 @@ def record(page):
     return [row.locator("th, td").all_text_contents() for row in rows]
 
 
-def test_step_by_step_as_on_paper(show):
-    page = show(OnlineSoftmax())
-    assert "Nothing is read yet" in said(page)
-    assert [row[1:] for row in record(page)[:-1]] == [[""] * 4] * 4
-    press(page, "Step")
-    # exp(1 - 2) + exp(0) = 1.368; the values (1, 0) and (0, 1) mixed, (.27, .73).
-    assert record(page)[0] == ["1", "2", "0", "1.37", "(0.27, 0.73)"]
-    assert "Block 1 of 4: the largest score is 2." in said(page)
-    press(page, "Step")
-    assert record(page)[1][:4] == ["2", "2", "1", "1.87"]  # + exp(-2) + exp(-1)
-    assert "so there is nothing to rescale" in said(page)
-    press(page, "Step")
-    assert record(page)[2][:4] == ["3", "4", "0.135", "1.62"]  # 1.87 exp(-2) + 1 + exp(-1)
-    assert "multiplied by exp(2 \u2212 4) = 0.135." in said(page)
-    press(page, "Step")
-    assert record(page)[3][1:] == [*record(page)[4][1:2], "1", *record(page)[4][3:]]
-    assert "is that of the plain softmax" in said(page)
-    assert page.get_by_role("button", name="Step").is_disabled()
-    press(page, "Back")
-    assert record(page)[3][1:] == [""] * 4
-
-
-def bars(page):
+def assert_shows(page, widget, *, block=2, step=0, method="online"):
+    """Fail unless blocks, bars and the record are those of torch after so many blocks."""
+    steps = expected_steps(widget, block, method)
+    *rows, last = record(page)
+    for i, (row, state) in enumerate(zip(rows, steps, strict=True)):
+        _, largest, factor, total, output = row
+        if i >= step:
+            assert row[1:] == [""] * 4
+            continue
+        assert_written(total, state["sum"])
+        assert_written(output, state["output"])
+        for text, name, is_told in (
+            (largest, "largest", method != "no maximum"), (factor, "factor", method == "online"),
+        ):  # fmt: skip
+            assert_written(text, state[name] if is_told else [])
+    for text, number in zip((last[1], *last[3:]), plain_softmax(widget).values(), strict=True):
+        assert_written(text, number)
+    parts = page.locator(".attn-block")
+    own = "all => all.map((block) => block.querySelectorAll('input').length)"
+    assert parts.evaluate_all(own) == [len(part) for part in widget.scores.split(block)]
+    looks = [part.get_attribute("class") for part in parts.all()]
+    assert ["attn-now" in look for look in looks] == [i == step - 1 for i in range(len(steps))]
+    assert ["attn-ahead" in look for look in looks] == [i >= step for i in range(len(steps))]
+    counts = steps[step - 1]["counts"] if step else torch.zeros(widget.T)
     heights = page.locator(".attn-bar").evaluate_all("all => all.map((bar) => bar.style.height)")
-    return [float(height.rstrip("%")) / 100 for height in heights]
+    most = counts.nan_to_num(posinf=torch.inf).max().clamp(min=1)
+    bars = (100 * counts / most).nan_to_num(100.0 if most == torch.inf else 0.0)
+    assert_written(" ".join(heights), bars, 1e-3)
+    told = page.locator(".attn-cell > span:first-child").all_text_contents()
+    assert_written(" ".join(told), counts[: block * step])
+    assert numbers_in(said(page))[:2] == ([step, len(steps)] if step else [0])
+    for name, is_over in (("Back", step == 0), ("Step", step == len(steps))):
+        assert page.get_by_role("button", name=name, exact=True).is_disabled() == is_over
 
 
-def test_bars_shrink_when_a_larger_score_comes(show):
-    page = show(OnlineSoftmax(step=2))
-    before = bars(page)
-    assert before == pytest.approx([*map(math.exp, (-1, 0, -2, -1)), 0, 0, 0, 0], abs=1e-6)
-    press(page, "Step")
-    factor = math.exp(-2)
-    assert bars(page)[:4] == pytest.approx([factor * bar for bar in before[:4]], abs=1e-6)
-    press(page, "Without rescaling")
-    assert bars(page)[:4] == pytest.approx(before[:4], abs=1e-6)
-    assert "7.39 times too much" in said(page)
+ROWS = [
+    random_row(12, 3, seed=8).scores.tolist(),  # whose maximum rises early, late and between
+    [2.5],
+    [0.0, 1.0, 2.0, 3.0, 4.0],
+    [4.0, 3.0, 2.0, 1.0, 0.0],
+    [7.0] * 6,
+    [1.0, 2.0, 100.0, 3.0],
+    [MASKED, MASKED, MASKED, 1.0, MASKED, 2.0],
+    [MASKED] * 4,
+    [-1000.0, 1000.0, -1000.0, 0.0],  # as far apart as it gets
+    [-200.0, -201.0, -202.0],
+]
 
 
-def test_without_rescaling_the_output_is_wrong_by_what_torch_says(show):
+@pytest.mark.parametrize("method", METHODS)
+def test_the_browser_computes_what_torch_computes(show, method):
+    cases = [row(scores, d=3, method=method, step=len(scores)) for scores in ROWS]
+    page = show(*cases)
+    for root, widget in zip(page.locator(".attn-widget").all(), cases, strict=True):
+        assert_shows(root, widget, step=-(-widget.T // 2), method=method)
+
+
+def test_by_keys_blocks_are_read_as_torch_does(show):
+    widget = OnlineSoftmax()
+    page = show(widget)
+    slider = page.get_by_role("slider", name="Block size")
+    at = {"block": 2, "step": 0, "method": "online"}
+    assert_shows(page, widget, **at)
+    for name, key, changes in [
+        ("Step", "Enter", {"step": 1}),
+        ("Step", "Space", {"step": 2}),
+        ("Step", "Enter", {"step": 3}),  # a larger score
+        ("Without rescaling", "Enter", {"method": "no rescaling"}),
+        ("Step", "Enter", {"step": 4}),
+        ("Step", "Enter", {}),
+        ("Without subtracting the maximum", "Enter", {"method": "no maximum"}),
+        ("Online softmax", "Enter", {"method": "online"}),
+        ("Back", "Enter", {"step": 3}),
+        (None, "ArrowRight", {"block": 3}),
+        (None, "End", {"block": 8, "step": 1}),  # there is no third one
+        ("Back", "Enter", {"step": 0}),
+        ("Back", "Enter", {}),
+        (None, "Home", {"block": 1}),
+    ]:
+        control = page.get_by_role("button", name=name, exact=True) if name else slider
+        control.press(key)
+        at |= changes
+        assert_shows(page, widget, **at)
+
+
+def test_what_is_wrong_is_told_by_how_much_and_luck_is_called_luck(show):
     widget = OnlineSoftmax(step=4, method="no rescaling")
     page = show(widget)
-    scores, values = decoded(widget)
-    wrong = expected_steps(widget, 2, "no rescaling")[-1]["output"]
-    off = (wrong - scores.softmax(0) @ values).abs().max().item()
-    assert f"is wrong by {off:.3g}" in said(page)
-    page.get_by_role("slider", name="Block size").press("End")
-    assert "nothing had to be rescaled" in said(page)
-    # A right output of a wrong sum is called luck.
+    wrong = expected_steps(widget, 2, "no rescaling")[-1]
+    off = (wrong["output"] - plain_softmax(widget)["output"]).abs().max()
+    assert f"{off:.3g}" in said(page)
+    # A right output of a wrong sum.
     alike = OnlineSoftmax(
         torch.tensor([0.0, 1.0, 2.0, 0.0]), torch.full((4, 2), 3.0), step=2, method="no rescaling"
     )
-    wrong = expected_steps(alike, 2, "no rescaling")[-1]["sum"]
-    right = decoded(alike)[0].sub(2).exp().sum()
-    assert abs(wrong - right) > 0.1
-    assert f"the sum is {wrong:.3g} instead of {right:.3g}." in said(show(alike))
+    told = said(show(alike))
+    for state in (expected_steps(alike, 2, "no rescaling")[-1], plain_softmax(alike)):
+        assert f"{state['sum']:.3g}" in told
 
 
-def test_a_very_large_score_overflows_only_where_nothing_is_subtracted(show):
-    page = show(OnlineSoftmax(step=4))
-    press(page, "Score 5: 100")
-    assert "is that of the plain softmax" in said(page)
-    assert record(page)[-1][-1] == "(2.8e\u221242, 2)"  # its value; exp(-96) of the next one's
-    press(page, "Without subtracting the maximum")
-    assert record(page)[3][3:] == ["∞", "(NaN, NaN)"]
-    assert "isn't a number (NaN). The plain softmax gives (2.8e\u221242, 2)." in said(page)
-    press(page, "Back")
-    assert "exp(100) is larger than float32's largest number" in said(page)
-    press(page, "Back to the start", "Step")
-    assert "no exponential" in said(page)
+def test_taps_try_scores_that_overflow_or_are_masked(show):
+    page = show(OnlineSoftmax(step=4), width=360)
+    scores, values = decoded(OnlineSoftmax())
+    start = said(page)
+    for place, number, method in ((4, 100.0, "no maximum"), (1, MASKED, "no maximum")):
+        scores[place] = number
+        widget = OnlineSoftmax(scores, values)
+        minus = str(number).replace(".0", "").replace("-inf", "\u2212∞")
+        page.get_by_role("button", name=f"Score {place + 1}: {minus}").tap()
+        assert_shows(page, widget, step=4)
+        page.get_by_role("button", name="Without subtracting the maximum").tap()
+        assert_shows(page, widget, step=4, method=method)
+        assert "NaN" in said(page)
+        page.get_by_role("button", name="Online softmax").tap()
+    page.get_by_role("button", name="Back to the start").tap()
+    assert_shows(page, OnlineSoftmax(), step=4)
+    assert said(page) == start
 
 
-def test_very_small_scores_vanish_where_nothing_is_subtracted(show):
-    page = show(row([-200.0, -201.0, -202.0], block=3, step=1, method="no maximum"))
-    assert "exp(\u2212200) is smaller than float32's smallest number, and becomes 0." in said(page)
-    assert "0 / 0 isn't a number (NaN)" in said(page)
-    press(page, "Online softmax")
-    assert "is that of the plain softmax" in said(page)
-
-
-def test_what_is_masked_counts_nothing_also_where_all_of_a_block_is(show):
-    page = show(row([MASKED, MASKED, 1.0], step=1))
-    assert record(page)[0] == ["1", "\u2212∞", "0", "0", "(0, 0)"]
-    assert "all scores so far are masked" in said(page)
-    press(page, "Step")
-    assert record(page)[1][1:4] == ["1", "0", "1"]
-    assert "is that of the plain softmax, to the last digit." in said(page)
-    field = page.get_by_label("Score, token 3")
-    field.fill("-inf")
-    assert record(page)[-1][1:] == ["\u2212∞", "", "0", "(0, 0)"]
-    assert "NaN" not in page.locator(".attn-widget").inner_text()
+def test_what_is_masked_everywhere_is_0_and_what_vanishes_is_no_number(show):
+    for scores, method, is_number in (
+        ([-200.0, -201.0, -202.0], "no maximum", False),
+        ([MASKED, MASKED, 1.0], "online", True),
+        ([MASKED] * 3, "no maximum", True),
+    ):
+        page = show(row(scores, method=method, step=2))
+        unfold(page)
+        assert ("NaN" in page.locator(".attn-widget").inner_text()) != is_number
 
 
 def test_a_reader_types_a_score_or_is_told_why_not(show):
     page = show(OnlineSoftmax(step=4))
     field = page.get_by_label("Score, token 1")
+    refusal = page.locator(".attn-refusal")
     before = said(page)
     for half in ("-", "-i", "-in"):
         field.fill(half)
-        assert page.locator(".attn-refusal").inner_text() == ""
-        assert said(page) == before
+        assert refusal.inner_text() == "" and said(page) == before
     field.fill("-inf")
-    assert said(page) != before
-    field.fill("2000")
-    told = "token 1: only \u22121000 to 1000 or \u2212∞ is possible; it is still \u2212∞."
-    assert page.locator(".attn-refusal").text_content() == told
-    field.fill("x")
-    assert "“x” is not a number" in page.locator(".attn-refusal").text_content()
+    scores, values = decoded(OnlineSoftmax())
+    scores[0] = MASKED
+    assert_shows(page, OnlineSoftmax(scores, values), step=4)
+    for refused, facts in (("2000", ["\u22121000", "1000", "\u2212∞"]), ("x", ["“x”"])):
+        field.fill(refused)
+        assert all(fact in refusal.inner_text() for fact in ["Token 1", *facts])
     press(page, "Back to the start")
-    assert field.input_value() == "1"
-    assert page.locator(".attn-refusal").inner_text() == ""
+    assert field.input_value() == "1" and refusal.inner_text() == ""
     assert said(page) == before
     field.press("ArrowUp")
     assert field.input_value() == "2"
-
-
-def test_blocks_are_as_large_as_the_slider_says(show):
-    page = show(OnlineSoftmax())
-    slider = page.get_by_role("slider", name="Block size")
-    for key, sizes in [("ArrowRight", [3, 3, 2]), ("End", [8]), ("Home", [1] * 8)]:
-        slider.press(key)
-        assert (
-            page.locator(".attn-block").evaluate_all(
-                "all => all.map((block) => block.querySelectorAll('input').length)"
-            )
-            == sizes
-        )
-        assert len(record(page)) == len(sizes) + 1
-    slider.press("End")
-    press(page, "Step")
-    assert "Block 1 of 1" in said(page)
-    assert "is that of the plain softmax" in said(page)
 
 
 def test_it_plays_to_the_end_and_begins_anew(show):
@@ -268,13 +260,11 @@ def test_it_plays_to_the_end_and_begins_anew(show):
     press(page, "Play")
     assert page.locator("output.attn-live").get_attribute("aria-live") == "off"
     page.clock.run_for(20_000)
-    assert "All blocks are read." in said(page)
+    assert_shows(page, OnlineSoftmax(), step=4)
     assert page.locator("output.attn-live").get_attribute("aria-live") == "polite"
-    press(page, "Play")
-    assert "Nothing is read yet" in said(page)
-    press(page, "Pause")
+    press(page, "Play", "Pause")
     page.clock.run_for(20_000)
-    assert "Nothing is read yet" in said(page)
+    assert_shows(page, OnlineSoftmax())
 
 
 def test_who_wants_no_motion_has_no_play(show):
@@ -284,7 +274,7 @@ def test_who_wants_no_motion_has_no_play(show):
     page.set_content(page_source(OnlineSoftmax()))  # nor one that opens so
     press(page, "Step")
     assert page.get_by_role("button", name="Play").count() == 0
-    assert "Block 1 of 4" in said(page)
+    assert_shows(page, OnlineSoftmax(), step=1)
 
 
 def test_a_table_has_all_digits(show):

@@ -1,19 +1,17 @@
 """QueryCompass in a real browser, without a kernel: its numbers, its planes, its controls."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import asked, press, swipe, unfold
+from tools.widget_pages import asked, numbers_in, said, swipe, unfold
 
 from attncourse.lessons.l03.figures.lookups import convex_hull
 from attncourse.widgets import QueryCompass
 
 KEYS = torch.tensor([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
 VALUES = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0]])
-FREE = re.compile(r"[-−]?\d*\.?\d+")  # float() wants a hyphen
 
 
 def compass(T=3, *, seed=0, scale=1.0, **options):
@@ -69,22 +67,40 @@ def is_inside(hull, points, slack):
     return bool((cross >= -slack * edges.norm(dim=-1)).all())
 
 
-def reading(page):
-    """The two decimals of the live text: weights, and output."""
-    weights, output = page.locator("output").first.inner_text().split("; ")
-    assert weights.startswith("weights ") and output.startswith("output (")
-    return [[float(n.replace("−", "-")) for n in FREE.findall(text)] for text in (weights, output)]
-
-
-def assert_reads(page, widget, query, temperature=1.0):
-    for shown, exact in zip(reading(page), expected(widget, query, temperature), strict=True):
-        shown = torch.tensor(shown, dtype=torch.float64)
-        torch.testing.assert_close(shown, exact, atol=0.0050001, rtol=0)
+def drawn(page, name, attribute):
+    """Numbers in an attribute of a drawing's parts."""
+    texts = page.locator(f"svg .{name}").evaluate_all(
+        "(all, attribute) => all.map((part) => part.getAttribute(attribute))", attribute
+    )
+    return torch.tensor([numbers_in(text.replace(",", " ")) for text in texts])
 
 
 def query_of(page):
-    text = page.locator(".attn-heading").first.inner_text()
-    return [float(n.replace("−", "-")) for n in FREE.findall(text)]
+    return numbers_in(page.locator(".attn-heading").first.inner_text())
+
+
+def assert_shows(page, widget, query, temperature=1.0):
+    """Fail unless words and planes have a query, torch's weights [T] and its output [2]."""
+    assert query_of(page) == list(query)
+    name = numbers_in(page.locator(".attn-handle").get_attribute("aria-label"))
+    assert name[:2] == list(query)
+    weights, output = expected(widget, query, temperature)
+    told = [torch.tensor(numbers_in(part)).double() for part in said(page).split("; ")]
+    names = page.locator(".attn-name").all_text_contents()[: widget.T]
+    told.append(torch.tensor([numbers_in(name)[-1] for name in names]).double())
+    for numbers, exact in zip(told, (weights, output, weights), strict=True):
+        torch.testing.assert_close(numbers, exact, atol=0.0050001, rtol=0)
+    radii = drawn(page, "attn-dot", "r")[:, 0]
+    areas = (13**2 * weights).clamp(min=2.5**2).float()
+    torch.testing.assert_close(radii**2, areas.repeat(2), rtol=1e-4, atol=1e-4)
+    diamond = drawn(page, "attn-output", "transform")[0]
+    torch.testing.assert_close(diamond, weights.float() @ value_places(page), rtol=1e-4, atol=1e-2)
+
+
+def value_places(page):
+    """Where values are drawn, [T, 2] in the drawing's units, y downwards."""
+    dots = torch.cat([drawn(page, "attn-dot", axis) for axis in ("cx", "cy")], 1)
+    return dots[len(dots) // 2 :]
 
 
 def middle(box):
@@ -144,16 +160,6 @@ def test_the_browser_computes_what_torch_computes(show):
             torch.testing.assert_close(path[-1], values[best].mean(0))  # an endless one
 
 
-def drawn(page, name, attribute):
-    """Numbers in an attribute of a drawing's parts."""
-    texts = page.locator(f"svg .{name}").evaluate_all(
-        "(all, attribute) => all.map((part) => part.getAttribute(attribute))", attribute
-    )
-    return torch.tensor(
-        [[float(n.replace("−", "-")) for n in FREE.findall(text)] for text in texts]
-    )
-
-
 def test_a_goal_says_its_weight_and_stays_reached(show):
     options = {"labels": ["a", "b", "c"], "goals": ["a", "c"], "query": (-1.0, 0.0)}
     page = show(QueryCompass(KEYS, VALUES, **options, goal_weight=0.6))
@@ -186,59 +192,60 @@ def test_without_details_there_are_two_planes_that_tell_no_answer(show):
     words = page.locator(".attn-widget").inner_text()
     assert not any(word in words for word in ("temperature", "τ", "Dashed", "mean"))
     page.locator(".attn-handle").press("Shift+ArrowRight")
-    assert_reads(page, widget, (0.4, 1.3))
+    assert_shows(page, widget, (0.4, 1.3))
 
 
-def test_the_planes_draw_those_numbers(show):
+def test_the_planes_draw_hull_and_way_and_the_table_has_the_numbers(show):
     widget = QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), labels=["a", "b", "c"])
     page = show(widget)
-    weights, _ = expected(widget, (-0.6, 1.3))
-    assert_reads(page, widget, (-0.6, 1.3))
-    assert page.locator(".attn-name").all_text_contents() == [
-        *(
-            f"{name} {weight:.2f}".replace("0.", ".", 1)
-            for name, weight in zip("abc", weights, strict=True)
-        ),
-        *"abc",
-    ]
-    radii = drawn(page, "attn-dot", "r")[:, 0]
-    torch.testing.assert_close(radii**2, (13**2 * weights).float().repeat(2), rtol=1e-4, atol=1e-4)
-    hull = drawn(page, "attn-hull", "points").view(-1, 2)  # in the drawing's units, y downwards
-    places = torch.cat([drawn(page, "attn-dot", c)[3:] for c in ("cx", "cy")], 1)
+    assert_shows(page, widget, (-0.6, 1.3))
+    names = page.locator(".attn-name").all_text_contents()
+    assert [name.split()[0] for name in names] == [*"abcabc"]
+    hull = drawn(page, "attn-hull", "points").view(-1, 2)
+    places = value_places(page)
     assert {tuple(p) for p in hull.tolist()} == {tuple(p) for p in places.tolist()}
-    diamond = drawn(page, "attn-output", "transform")[0]
-    torch.testing.assert_close(diamond, weights.float() @ places, rtol=1e-4, atol=1e-2)
     path = drawn(page, "attn-path", "points").view(-1, 2)
     torch.testing.assert_close(path[0], places.mean(0), rtol=1e-4, atol=1e-2)
     torch.testing.assert_close(path[-1], places[1])
     unfold(page)
-    table = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
-    assert [row[3] for row in table] == [f"{w:.3f}" for w in weights]
-    scores = KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)
-    assert [row[2] for row in table] == [f"{s:.3f}".replace("-", "−") for s in scores]
+    rows = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
+    weights, _ = expected(widget, (-0.6, 1.3))
+    scores = (KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)).double()
+    found = torch.tensor([numbers_in(" ".join(row[2:])) for row in rows]).double()
+    torch.testing.assert_close(found, torch.stack([scores, weights], 1), atol=0.00051, rtol=0)
 
 
-def test_extremes_by_buttons(show):
-    widget = QueryCompass(KEYS, VALUES, query=(-0.15, 0.3))
+def test_keys_move_the_query_make_it_longer_and_change_the_temperature(show):
+    widget = QueryCompass(KEYS, VALUES, query=(0.3, 0.0), temperature=500.0)  # beyond the slider
     page = show(widget)
-
-    press(page, "10 times longer")
-    assert query_of(page) == [-1.5, 3.0]
-    assert_reads(page, widget, (-1.5, 3.0))
-    for _ in range(3):
-        press(page, "10 times longer")
-    assert reading(page) == [[0, 1, 0], [4, 1]]  # a corner
-    assert page.get_by_role("button", name="longer").is_disabled()
-    page.get_by_role("button", name="longer").dispatch_event("click")
-    assert query_of(page) == [-1500, 3000]
-    assert "takes the output to v1;" in page.locator(".attn-note").last.inner_text()
-    press(page, "10 times shorter")
-    assert query_of(page) == [-150, 300]
-    press(page, "query 0")
-    assert reading(page)[0] == [0.33, 0.33, 0.33]
-    assert reading(page)[1] == [1.67, 1.33]  # the mean
-    assert "All scores are equal" in page.locator(".attn-note").last.inner_text()
-    assert page.get_by_role("button", name="longer").is_disabled()  # 0 stays 0
+    handle, slider = page.locator(".attn-handle"), page.get_by_role("slider", name="Temperature")
+    longer, shorter = (page.get_by_role("button", name=name) for name in ("longer", "shorter"))
+    page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
+    start = [0.3, 0.0]
+    assert_shows(page, widget, start, 500.0)
+    for control, keys, query, temperature in [
+        (slider, "Home", start, 0.1),
+        (slider, "End", start, 10.0),
+        (slider, "ArrowLeft", start, 8.91),
+        (handle, "ArrowLeft ArrowLeft ArrowLeft", [0.0, 0.0], 8.91),
+        (longer, "Enter", [0.0, 0.0], 8.91),  # it stays 0
+        (handle, "ArrowUp ArrowRight", [0.1, 0.1], 8.91),
+        (handle, "Shift+ArrowDown Shift+ArrowDown", [0.1, -1.9], 8.91),
+        (handle, "Shift+ArrowRight ArrowDown", [1.1, -2.0], 8.91),
+        (handle, "Shift+ArrowDown Shift+ArrowDown", [1.1, -4.0], 8.91),  # beyond the plane
+        (longer, "Enter Enter Enter Enter", [1100.0, -4000.0], 8.91),  # the last does nothing
+        (shorter, "Enter", [110.0, -400.0], 8.91),
+        (page.get_by_role("button", name="query 0"), "Enter", [0.0, 0.0], 8.91),
+    ]:
+        for key in keys.split():
+            control.press(key)
+            # Else an arrow key would scroll the page away.
+            assert control is not handle or page.evaluate("lastKey.defaultPrevented")
+        assert_shows(page, widget, query, temperature)
+        assert float(slider.get_attribute("aria-valuetext")) == temperature
+        assert (page.locator(".attn-cut").count() == 1) == (max(map(abs, query)) > 3)
+        stopped = [button.is_disabled() for button in (longer, shorter)]
+        assert stopped == [query == [0.0, 0.0] or query[0] > 1000, query == [0.0, 0.0]]
 
 
 def test_the_query_is_dragged_by_its_tip(show):
@@ -258,7 +265,7 @@ def test_the_query_is_dragged_by_its_tip(show):
     assert live.get_attribute("aria-live") == "off"
     query = query_of(page)
     assert math.dist(query, (-1, 0)) < 0.02
-    assert_reads(page, widget, query)
+    assert_shows(page, widget, query)
     page.mouse.move(x - 5000, y - 5000)  # far outside, the edge is the end
     assert query_of(page) == [-3.0, 3.0]
     page.mouse.up()
@@ -289,44 +296,6 @@ def test_a_finger_drags_the_tip_taps_the_plane_and_else_scrolls(show):
     swipe(page, (x, y + 60), (x, y))
     page.wait_for_function("scrollY > 0")
     assert query_of(page) == dragged
-
-
-def test_arrow_keys_move_the_query(show):
-    widget = QueryCompass(KEYS, VALUES, query=(0.3, 0.0))
-    page = show(widget)
-    handle = page.locator(".attn-handle")
-    handle.focus()
-    page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
-    for keys, query in [
-        ("ArrowLeft ArrowLeft ArrowLeft", [0.0, 0.0]),
-        ("ArrowUp ArrowRight", [0.1, 0.1]),
-        ("Shift+ArrowDown Shift+ArrowDown", [0.1, -1.9]),
-        ("Shift+ArrowRight ArrowDown", [1.1, -2.0]),
-        ("Shift+ArrowDown Shift+ArrowDown", [1.1, -4.0]),  # beyond what the plane shows
-    ]:
-        for key in keys.split():
-            page.keyboard.press(key)
-        assert page.evaluate("lastKey.defaultPrevented")  # else the page would scroll away
-        assert query_of(page) == query
-        assert_reads(page, widget, query)
-        name = handle.get_attribute("aria-label")
-        assert name.startswith(f"Query {page.locator('.attn-heading span').nth(1).inner_text()};")
-    assert page.locator(".attn-cut").count() == 1
-
-
-def test_the_temperature_multiplies_the_usual_scale(show):
-    widget = QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), temperature=500.0)
-    page = show(widget)
-    slider = page.get_by_role("slider", name="Temperature")
-    # From Python it may lie beyond the slider.
-    for key, temperature in [(None, 500), ("Home", 0.1), ("End", 10.0), ("ArrowLeft", 8.91)]:
-        if key:
-            slider.press(key)
-        assert float(slider.get_attribute("aria-valuetext")) == temperature
-        assert_reads(page, widget, (-0.6, 1.3), float(temperature))
-    slider.press("End")
-    page.get_by_role("button", name="longer").click()  # ten times the query, ten times the scale
-    assert_reads(page, widget, (-0.6, 1.3), 1.0)
 
 
 @pytest.mark.parametrize("width", [360, 1000])

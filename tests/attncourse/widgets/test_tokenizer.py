@@ -52,7 +52,7 @@ test_bad_input_is_refused_by_name = refusals(
                 "text": ["two\nlines", "two\rlines", "a" * 201, "😀" * 101, "\ud83d"],
                 "num_merges": [-1, 5],
             },
-            bigram: {"counts": [None, -COUNTS, COUNTS / 2, COUNTS / 0, COUNTS[:2]],
+            bigram: {"counts": [None, -COUNTS, COUNTS / 2, COUNTS / 0, COUNTS.flatten()],
                      "vocabulary": [["a", "bc", "."], "aa."]},
         },
     }

@@ -63,7 +63,7 @@ test_bad_input_is_refused_by_name = refusals(
         },
         ValueError: {
             TwoHeads: {
-                "x": [X[None], X[:, :3], X * torch.nan, X * -2000],
+                "x": [X[None], X[:, :3], torch.ones(2, 5), X * torch.nan, X * -2000],
                 "heads": [heads()[:1], [head[:2] for head in heads()]],
                 "tries": [
                     [(3, "W_q", 1, [0, 2])], [(2, "W_o", 1, [0, 2])], [(2, "W_q", 0, [0, 2])],
