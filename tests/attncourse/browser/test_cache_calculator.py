@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tools.head_labs import CELLS
 from tools.widget_pages import numbers_in, said, unfold
 
 from attncourse.widgets import CacheCalculator
@@ -47,9 +48,11 @@ def rounded(number):
     return pytest.approx(number, rel=0.005)  # to three digits
 
 
-def value(page, name):
-    slider = page.get_by_role("slider", name=name)
-    return slider.get_attribute("aria-valuetext") if slider.count() else None
+# What sliders that are to be seen say, by their names; and what stands in each row, and its bar.
+SLIDERS = """inputs => Object.fromEntries(inputs.filter((input) => input.checkVisibility()).map(
+  (input) => [input.closest("label").firstChild.textContent, input.ariaValueText]))"""
+BARS = """bars => bars.map((bar) => [bar.lastChild.textContent,
+  bar.querySelector(".attn-bar").style.width, bar.ariaCurrent === "true"])"""
 
 
 def ways_on(page):
@@ -70,16 +73,17 @@ def assert_shows(page, model=None, **sizes):
         for name, kept in ways_on(page).items()
     }
     most, mha = max(way.bytes_in_all for way in ways.values()), ways["MHA"].bytes_in_all
-    bars, rows = page.locator(".attn-ways li").all(), page.locator("tbody tr").all()
+    bars = page.locator(".attn-ways li").evaluate_all(BARS)
+    rows = page.locator("tbody tr").evaluate_all(CELLS)
     for (name, way), bar, row in zip(ways.items(), bars, rows, strict=True):
         in_all, per_token = way.bytes_in_all, way.bytes_per_token
-        assert size(bar.locator("> span").last.inner_text()) == rounded(in_all)
-        length = bar.locator(".attn-bar").evaluate("bar => bar.style.width")
+        told, length, is_marked = bar
+        assert size(told) == rounded(in_all)
         assert numbers_in(length) == rounded([100 * in_all / most])
         is_own = way.latent == widget.latent and (name == "MLA" or way.heads == widget.heads)
-        assert (bar.get_attribute("aria-current") == "true") == is_own
-        words, layer, token, sequence, total, share, fits = row.locator("th, td").all_inner_texts()
-        assert words.split(",")[0] == name and numbers_in(words) == ways_on(page)[name]
+        assert is_marked == is_own
+        words, layer, token, sequence, total, share, fits = row
+        assert words.split(",")[0] == name and numbers_in(words) == (way.latent or way.heads[1:])
         per_layer = per_token // way.layers // way.bytes_per_number
         fitting = way.memory * GIB // (per_token * way.tokens)
         assert numbers_in(f"{layer} {token} {fits}") == [per_layer, per_token, fitting]
@@ -99,13 +103,20 @@ def assert_shows(page, model=None, **sizes):
     fits = [widget.memory, fitting] if fitting else [widget.memory]
     assert numbers_in(said(page))[-len(fits) :] == fits
 
-    names = ["Layers", "Head width", "Query heads", "Tokens", "Sequences", "Memory"]
-    told = [widget.layers, widget.d_k, widget.heads[0], widget.tokens, widget.sequences]
-    assert [value(page, name) for name in names[:-1]] == [f"{number:,}" for number in told]
-    assert numbers_in(value(page, "Memory")) == [widget.memory]
-    assert value(page, "KV heads") == (None if widget.latent else str(widget.heads[1]))
-    latent = [value(page, name) for name in ("Latent vector", "Position key")]
-    assert latent == ([f"{number:,}" for number in widget.latent] or [None, None])
+    told = page.locator("[type=range]").evaluate_all(SLIDERS)
+    expected = {
+        "Layers": widget.layers,
+        "Head width": widget.d_k,
+        "Query heads": widget.heads[0],
+        **({} if widget.latent else {"KV heads": widget.heads[1]}),
+        **dict(zip(("Latent vector", "Position key"), widget.latent, strict=False)),
+        "Tokens": widget.tokens,
+        "Sequences": widget.sequences,
+        "Memory": widget.memory,
+    }
+    assert {name: numbers_in(text) for name, text in told.items()} == {
+        name: [number] for name, number in expected.items()
+    }
     assert page.get_by_role("checkbox").is_checked() == bool(widget.latent)
     pressed = page.locator("button[aria-pressed=true]").all_inner_texts()
     assert pressed == [*[model] * bool(model), f"{8 * widget.bytes_per_number} bits"]

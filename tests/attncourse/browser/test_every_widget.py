@@ -240,11 +240,14 @@ DRAW_NOTING = """(state) => {
     },
     save_changes: () => unsaved.clear(),
     on: (event, listener) => listeners.set(event, [...(listeners.get(event) ?? []), listener]),
-    off() {},
+    off(event, listener) {
+      listeners.set(event, listeners.get(event).filter((other) => other !== listener));
+    },
   };
   [window.changed, window.unsaved] = [new Set(), new Set()];
   const el = document.body.appendChild(document.createElement("div"));
-  attnModules["NAME/widget.js"].default.render({model, el});
+  const end = attnModules["NAME/widget.js"].default.render({model, el});
+  window.listenersAtTheEnd = () => end() ?? [...listeners.values()].flat().length;
 }"""
 
 
@@ -256,6 +259,7 @@ def test_keys_reach_each_control_and_change_every_view_no_other_widget_and_pytho
     widget = its.example("a")
     page = show(widget, widget, its.example("a"))
     one, *others = page.locator(".attn-widget").all()
+    assert one.get_attribute("aria-label") == one.locator(".attn-title").inner_text()
     stops = one.evaluate(STOPS)
     assert stops
     for stop in stops:
@@ -273,6 +277,7 @@ def test_keys_reach_each_control_and_change_every_view_no_other_widget_and_pytho
     asked(page, widget, DRAW_NOTING.replace("NAME", name))
     use(page)
     assert page.evaluate("changed.size > 0 && unsaved.size === 0")
+    assert page.evaluate("listenersAtTheEnd()") == 0  # of a view that was taken away
     assert page.locator("[id]").count() == 0  # which two of a kind would share
 
 

@@ -145,6 +145,9 @@ def test_loss_and_guesses_are_those_of_python(lab):
     for name, loss in widget.guesses.items():
         assert f"; {name} {loss:.2f}" in drawing
         assert page.locator(".attn-curve-marks", has_text=f"{name} {loss:.2f}").count() == 1
+    marks = page.locator(".attn-curve-marks span").all()
+    tops = [mark.bounding_box()["y"] for mark in marks]
+    assert tops == sorted(tops)  # a larger loss stands higher; the largest is named first
     assert f"{found.loss:.2f}" in said(page)
     unfold_numbers(page)
     cells = page.locator("details tbody tr").evaluate_all(CELLS)

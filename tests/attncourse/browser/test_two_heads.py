@@ -126,6 +126,7 @@ CASES = [
     random_heads(T=4, d=1, d_k=1, seed=4),
     random_heads(T=4, d=6, d_k=2, seed=5, scale=4.0),  # scores to +-80 and beyond
     TwoHeads(torch.full((3, 2), 2.0), torch.full((2, 3, 2, 2), 3.0)),
+    TwoHeads(torch.tensor([[1.0], [1.001]]), torch.ones(2, 3, 1, 1)),  # alike to two decimals
     TwoHeads(torch.tensor([[1000.0, -1000.0], [999.0, 1.0]]), torch.full((2, 3, 2, 2), 1000.0)),
 ]
 
