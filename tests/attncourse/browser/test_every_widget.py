@@ -260,6 +260,8 @@ def test_keys_reach_each_control_and_change_every_view_no_other_widget_and_pytho
     page = show(widget, widget, its.example("a"))
     one, *others = page.locator(".attn-widget").all()
     assert one.get_attribute("aria-label") == one.locator(".attn-title").inner_text()
+    spoken = page.locator("output").evaluate_all("all => all.map((one) => one.ariaLive)")
+    assert {*spoken} <= {"polite"}
     stops = one.evaluate(STOPS)
     assert stops
     for stop in stops:
