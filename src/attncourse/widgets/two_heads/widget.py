@@ -139,7 +139,7 @@ def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
     values = moderate_numbers(f"{name}'s numbers", torch.tensor(numbers, dtype=torch.float32))
     if shape_of(values) != [d_k]:
         raise ValueError(f"{name} must hold {d_k} numbers, one a column, got {list(numbers)}")
-    return [head, matrix, row, values.tolist()]
+    return [head, matrix, row, [float(number) for number in numbers]]  # 0.1, not float32's
 
 
 def _require_small(x: Tensor, heads: Tensor) -> None:
