@@ -41,11 +41,18 @@ def assert_same_logits(model, theirs):
 # --- GPT-2 ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", ["state dict", "file", "compiled", "bare"])
-@pytest.mark.parametrize("sizes", [{}, {"n_layer": 1, "n_inner": 10}, {"n_head": 1}], ids=str)
+@pytest.mark.parametrize(
+    ("source", "sizes"),
+    [("with buffers", {}), ("file", {"n_layer": 1, "n_inner": 10}), ("compiled", {"n_head": 1}),
+     ("bare", {})],
+)  # fmt: skip
 def test_gpt2(tmp_path, source, sizes):
     theirs = gpt2(**sizes)
     state = theirs.state_dict()
+    if source == "with buffers":  # the masks of old files
+        buffers = {"bias": torch.ones(1, 1, 17, 17).bool(), "masked_bias": torch.tensor(-1e4)}
+        for name, buffer in buffers.items():
+            state |= {f"transformer.h.{layer}.attn.{name}": buffer for layer in range(3)}
     if source == "file":
         theirs.save_pretrained(tmp_path)
         state = tmp_path / "model.safetensors"
@@ -84,16 +91,6 @@ def test_what_the_file_beside_says_is_done(tmp_path, changes):
     assert (without(TOKENS).logits["next"] - wanted).abs().max() > 1e-4  # weights don't tell
 
 
-def test_mask_buffers_of_old_files_are_left_alone():
-    theirs = gpt2()
-    buffers = {"bias": torch.ones(1, 1, 17, 17).bool(), "masked_bias": torch.tensor(-1e4)}
-    state = theirs.state_dict()
-    for name, buffer in buffers.items():
-        state |= {f"transformer.h.{layer}.attn.{name}": buffer for layer in range(3)}
-    with torch.no_grad():
-        assert_same_logits(interop.gpt_from_gpt2(state, num_heads=4), theirs(TOKENS).logits)
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_weights_are_copies_in_their_own_dtype(dtype):
     state = {name: x.to(dtype) for name, x in gpt2().state_dict().items()}
@@ -107,13 +104,6 @@ def test_weights_are_copies_in_their_own_dtype(dtype):
     for parameter in model.parameters():
         assert parameter.is_contiguous() and parameter.requires_grad
         assert parameter.untyped_storage().nbytes() == parameter.nbytes
-
-
-def test_a_loaded_model_can_be_described_and_built_again():
-    model = interop.gpt_from_gpt2(gpt2().state_dict(), num_heads=4)
-    again = TransformerModel.of_spec(model.spec())
-    again.load_state_dict(model.state_dict())
-    assert torch.equal(again(TOKENS).logits["next"], model(TOKENS).logits["next"])
 
 
 # --- nanoGPT -------------------------------------------------------------------------------------
@@ -156,23 +146,17 @@ def nano(source=None, **changes):
     return lambda: interop.gpt_from_nanogpt(source or state(**changes), num_heads=2)
 
 
-@pytest.mark.parametrize("name", sorted(state()))
-def test_each_tensor_that_is_missing_is_named(name):
-    with pytest.raises(ValueError) as caught:
-        load(state(**{name.replace(".", "__"): None}))()
-    told = str(caught.value)
-    short = name.removeprefix("transformer.")
-    if name.endswith("ln_f.bias"):  # then none has biases, and those that are there are too many
-        assert "got also" in told and "attn.c_attn.bias" in told
-    else:
-        assert f"'{name}'" in told or (short == "wte.weight" and "'wte.weight'" in told)
+def test_each_tensor_that_is_missing_is_named():
+    for name in state():
+        told = name.removeprefix("transformer.") if "wte" in name else name
+        if "ln_f.bias" in name:  # then none has biases, and those that are there are too many
+            told = "transformer.h.0.attn.c_attn.bias"
+        assert_refused(load(state(**{name.replace(".", "__"): None})), [f"'{told}'"], ValueError)
 
 
 REFUSED = [
     (["got also", "transformer.h.1.adapter.weight"],
         load(transformer__h__1__adapter__weight=torch.ones(2))),
-    (["got also", "transformer.h.0.attn.q_norm.weight"],
-        load(transformer__h__0__attn__q_norm__weight=torch.ones(2))),
     (["GPT-2 alone", "score.weight"], load(score__weight=torch.ones(2, 8))),
     (["lm_head.bias"], load(lm_head__weight=torch.ones(11, 8), lm_head__bias=torch.ones(11))),
     (["'lm_head.weight'", "[11, 8]", "[12, 8]"], load(lm_head__weight=torch.ones(12, 8))),
@@ -181,8 +165,6 @@ REFUSED = [
         load(transformer__h__1__mlp__c_fc__weight=torch.ones(8, 31))),
     (["'transformer.wte.weight'", "2 dimensions", "[8]"],
         load(transformer__wte__weight=torch.ones(8))),
-    (["'transformer.h.0.ln_2.weight'", "[8]", "[9]"],
-        load(transformer__h__0__ln_2__weight=torch.ones(9))),
     (["c_attn.weight", "use gpt_from_nanogpt"],
         load(transformer__h__0__attn__c_attn__weight=torch.ones(24, 8))),
     (["c_attn.weight", "[24, 8]", "use gpt_from_gpt2"], nano()),
@@ -193,13 +175,7 @@ REFUSED = [
     (["whole model", "2 models"], load(state() | {f"b.{name}": x for name, x in state().items()})),
     (["source['model']"], nano({"model": state(), "step": 3})),
     (["num_heads=3"], load(num_heads=3)),
-    (["num_heads", "0"], load(num_heads=0)),
-    (["num_heads", "str"], load(num_heads="2")),
     (["finite", "final_norm.bias"], load(transformer__ln_f__bias=torch.full((8,), math.nan))),
-    (["dtype", "float16"], load(transformer__ln_f__bias=torch.ones(8).half())),
-    (["floating", "int64"], load({name: x.long() for name, x in state().items()})),
-    (["source", "state_dict()"], load(nn.Linear(2, 2))),
-    (["source", "no tensors"], load({"a": 3})),
 ]  # fmt: skip
 
 
@@ -228,7 +204,3 @@ def test_what_the_file_beside_says_and_gpt_can_not_do(tmp_path, config, words):
     save_file(state(), tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert_refused(load(tmp_path / "model.safetensors"), words)
-
-
-def test_no_such_file(tmp_path):
-    assert_refused(load(tmp_path / "no.safetensors"), ["nothing is downloaded"], FileNotFoundError)

@@ -56,16 +56,6 @@ def hooked():
     return layer
 
 
-class LowRank(nn.Linear):
-    def forward(self, x):
-        return super().forward(x) + x
-
-
-class Doubled(nn.Linear):
-    def __call__(self, x):
-        return 2 * super().__call__(x)
-
-
 class Conv1D(nn.Module):
     """Named as the one of transformers."""
 
@@ -84,16 +74,8 @@ def pre_hooked_conv1d():
     return layer
 
 
-def patched_conv1d():
-    layer = Conv1D()
-    layer.forward = lambda x: 2 * x
-    return layer
-
-
 REFUSED = [
-    (["q must be", "Doubled"], {"q": Doubled(12, 12)}),
     (["q must be", "Conv1D", "hooked"], {"q": pre_hooked_conv1d()}),
-    (["k must be", "Conv1D"], {"k": patched_conv1d()}),
     (["v must be", "Conv1D"], {"v": Conv1D(bias=False)}),
     (["out must be dense numbers", "sparse_coo"], {"out": (torch.eye(12).to_sparse(), None)}),
     (["out must be dense numbers", "nested"],
@@ -102,19 +84,16 @@ REFUSED = [
         {"q": (torch.quantize_per_tensor(torch.ones(12, 12), 0.1, 0, torch.qint8), None)}),
     (["q must be an nn.Linear", "hooked"], {"q": hooked()}),
     (["v must", "Sequential"], {"v": nn.Sequential(nn.Linear(12, 12))}),
-    (["k must", "LowRank", "merge"], {"k": LowRank(12, 12)}),
     (["q must", "[36, 36]", "[36, 12]"], {"q": nn.Linear(12, 36)}),
     (["q must", "ndarray"], {"q": torch.ones(12, 12).numpy()}),
     (["q must", "pair", "list"], {"q": [torch.ones(12, 12), None]}),
     (["k must", "[12]"], {"k": torch.ones(12)}),
     (["k must", "bias [1]"], {"k": (torch.ones(12, 12), torch.ones(1))}),
-    (["int8"], {"v": torch.ones(12, 12, dtype=torch.int8)}),
     (["share dtype"], {"v": torch.ones(12, 12, dtype=F64)}),
     (["finite", "W_v.weight"], {"v": torch.full((12, 12), torch.nan)}),
     (["out must", "[12, 12]"], {"out": nn.Linear(24, 12)}),
     (["k must", "[12, 'any width']", "[6, 12]", "num_kv_heads=2"],
         {"k": nn.Linear(12, 6), "v": nn.Linear(12, 6)}),
-    (["num_heads"], {"num_heads": 0}),
     (["num_heads=5"], {"num_heads": 5}),
     (["num_kv_heads", "str"], {"num_kv_heads": "4"}),
     (["num_kv_heads=3"], {"num_kv_heads": 3, "k": nn.Linear(12, 9), "v": nn.Linear(12, 9)}),
@@ -125,10 +104,3 @@ REFUSED = [
 def test_what_does_not_fit_is_refused(words, changes):
     arguments = {name: nn.Linear(12, 12) for name in ("q", "k", "v", "out")} | {"num_heads": 4}
     assert_refused(lambda: interop.from_projections(**arguments | changes), words)
-
-
-@pytest.mark.filterwarnings("ignore")  # PyTorch's own, that all of this moves to torchao
-def test_a_quantized_layer_is_refused():
-    layer = torch.ao.nn.quantized.dynamic.Linear(12, 12)
-    with pytest.raises(TypeError, match=r"out must .* got Linear.* quantized"):
-        from_projections(*[nn.Linear(12, 12) for _ in "qkv"], layer, num_heads=4)
