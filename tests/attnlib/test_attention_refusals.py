@@ -1,10 +1,12 @@
 """What doesn't fit is refused by name: the error's type, and the argument that it names first."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from tools.refusing import assert_named, refusals
 
 from attnlib import (
     FeedForward,
@@ -57,55 +59,59 @@ def padding(lengths=None, T=3):
     return padding_mask(ones(2).long() if lengths is None else lengths, T)
 
 
-OTHER_TYPES = {
-    make: {
-        "d_model": ["8"], "num_heads": [2.0, True], "num_kv_heads": [2.0], "kdim": [8.0],
-        "vdim": [8.0], "bias": [1], "dropout": ["0.1", True], "rotary": [True],
-        "dtype": [WHOLE, COMPLEX, "float32"],
+test_what_does_not_fit_is_refused = refusals({
+    TypeError: {
+        make: {
+            "d_model": ["8"], "num_heads": [2.0, True], "num_kv_heads": [2.0], "kdim": [8.0],
+            "vdim": [8.0], "bias": [1], "dropout": ["0.1", True], "rotary": [True],
+            "dtype": [WHOLE, COMPLEX, "float32"],
+        },
+        attend: {
+            "query": [ones(2, 3, 8).long(), [[1.0]], ones(2, 3, 8).double()],
+            "key": [ones(2, 3, 8).double()], "value": [ones(2, 3, 8).double(), 1],
+            "mask": [ones(3, 3), [[True]]], "key_mask": [ones(2, 3).int()],
+            "score_bias": [ones(3, 3).int(), true, 1.0], "causal": ["no", true],
+            "head_mask": [[1, 0], ones(2, dtype=COMPLEX)], "need_weights": [[0]], "cache": [{}],
+        },
+        sdpa: {
+            "q": [ones(2, 4, 5, 3).long()], "k": [ones(2, 4, 5, 3).double()],
+            "v": [ones(2, 4, 5, 3).double(), 1], "mask": [ones(5, 5)], "causal": [1],
+        },
+        cut: {"x": [ones(2, 3, 8).long()], "num_heads": [2.0]},
+        merge_heads: {"x": [ones(1, 2, 3, 4).long()]},
+        causal: {"T": [torch.tensor(3)], "past": [1.0]},
+        padding: {"lengths": [[1, 2], ones(2), ones(2, dtype=COMPLEX), true[0, 0]], "T": [3.0]},
+        partial(FeedForward, 8): {"dtype": [torch.int8]},
+        partial(LayerNorm, 8): {"dtype": [torch.int8]},
+        partial(TransformerBlock, 8, 2): {"dtype": [torch.bool]},
     },
-    attend: {
-        "query": [ones(2, 3, 8).long(), [[1.0]], ones(2, 3, 8).double()],
-        "key": [ones(2, 3, 8).double()], "value": [ones(2, 3, 8).double(), 1],
-        "mask": [ones(3, 3), [[True]]], "key_mask": [ones(2, 3).int()],
-        "score_bias": [ones(3, 3).int(), true, 1.0], "causal": ["no", true], "need_weights": [[0]],
-        "head_mask": [[1, 0], ones(2, dtype=COMPLEX)], "cache": [{}],
+    ValueError: {
+        make: {
+            "d_model": [-8, 6], "num_heads": [0], "num_kv_heads": [0], "kdim": [0], "vdim": [0],
+            "dropout": [10, -0.1, 1.0],
+        },
+        attend: {
+            "query": [ones(2, 3, 7), ones(3, 8), ones(2, 0, 8), ones(2, 3, 8, **elsewhere)],
+            "key": [ones(2, 3, 7), ones(2, 0, 8), ones(3, 3, 8)],
+            "value": [ones(2, 5, 8), ones(1, 3, 8)],
+            "mask": [true[0, :2], true[0].to("meta")],
+            "key_mask": [true[:, 0, :2], true[:, 0].to("meta")],
+            "score_bias": [ones(2, 3, 3), ones(4, 4), ones(3, 3, **elsewhere)],
+            "head_mask": [ones(3), ones(1, 2), ones(2, **elsewhere)],
+        },
+        sdpa: {
+            "q": [ones(1, 1, 1, 1, 1), ones(3), ones(2, 4, 0, 3)],
+            "k": [ones(2, 4, 5, 2), ones(2, 1, 5, 3), ones(4, 5, 3), ones(2, 4, 5, 3, **elsewhere)],
+            "v": [ones(2, 4, 6, 3), ones(2, 1, 5, 3)],
+        },
+        cut: {"x": [ones(3, 8), ones(1, 2, 3, 8)]},
+        merge_heads: {"x": [ones(1, 3, 8), ones(1, 2, 3, 4, 5)]},
+        causal: {"T": [0], "past": [-1]},
+        padding: {
+            "lengths": [true[0].long(), torch.tensor([1, 4]), torch.tensor([-1, 2])], "T": [0],
+        },
     },
-    sdpa: {
-        "q": [ones(2, 4, 5, 3).long()], "k": [ones(2, 4, 5, 3).double()],
-        "v": [ones(2, 4, 5, 3).double(), 1], "mask": [ones(5, 5)], "causal": [1],
-    },
-    cut: {"x": [ones(2, 3, 8).long()], "num_heads": [2.0]},
-    merge_heads: {"x": [ones(1, 2, 3, 4).long()]},
-    causal: {"T": [torch.tensor(3)], "past": [1.0]},
-    padding: {"lengths": [[1, 2], ones(2), ones(2, dtype=COMPLEX), true[0, 0]], "T": [3.0]},
-    FeedForward: {"dtype": [torch.int8]},
-    LayerNorm: {"dtype": [torch.int8]},
-    TransformerBlock: {"dtype": [torch.bool]},
-}  # fmt: skip
-OTHER_VALUES = {
-    make: {
-        "d_model": [-8, 6], "num_heads": [0], "num_kv_heads": [0], "kdim": [0], "vdim": [0],
-        "dropout": [10, -0.1, 1.0],
-    },
-    attend: {
-        "query": [ones(2, 3, 7), ones(3, 8), ones(2, 0, 8), ones(2, 3, 8, **elsewhere)],
-        "key": [ones(2, 3, 7), ones(2, 0, 8), ones(3, 3, 8)],
-        "value": [ones(2, 5, 8), ones(1, 3, 8)],
-        "mask": [true[0, :2], true[0].to("meta")],
-        "key_mask": [true[:, 0, :2], true[:, 0].to("meta")],
-        "score_bias": [ones(2, 3, 3), ones(4, 4), ones(3, 3, **elsewhere)],
-        "head_mask": [ones(3), ones(1, 2), ones(2, **elsewhere)],
-    },
-    sdpa: {
-        "q": [ones(1, 1, 1, 1, 1), ones(3), ones(2, 4, 0, 3)],
-        "k": [ones(2, 4, 5, 2), ones(2, 1, 5, 3), ones(4, 5, 3), ones(2, 4, 5, 3, **elsewhere)],
-        "v": [ones(2, 4, 6, 3), ones(2, 1, 5, 3)],
-    },
-    cut: {"x": [ones(3, 8), ones(1, 2, 3, 8)]},
-    merge_heads: {"x": [ones(1, 3, 8), ones(1, 2, 3, 4, 5)]},
-    causal: {"T": [0], "past": [-1]},
-    padding: {"lengths": [true[0].long(), torch.tensor([1, 4]), torch.tensor([-1, 2])], "T": [0]},
-}  # fmt: skip
+})  # fmt: skip
 TOGETHER = [  # values that don't fit each other, and the one that is named first
     ("d_model", make, {"num_heads": 3}),
     ("num_heads", make, {"num_kv_heads": 3}),
@@ -119,31 +125,13 @@ TOGETHER = [  # values that don't fit each other, and the one that is named firs
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True, "mask": ones(3, 4).bool()}),
     ("mask", sdpa, dict.fromkeys("qkv", ones(5, 3)) | {"mask": ones(1, 5, 5).bool()}),
     ("x", cut, {"num_heads": 3}),
-    ("d_model", make, {"d_model": 10**10, "num_heads": 3}),
-    ("d_model", make, {"d_model": 10**18 + 1, "num_heads": 2}),
+    ("d_model", make, {"d_model": 10**18 + 1, "num_heads": 2}),  # in no time
 ]  # fmt: skip
-WIDE = {FeedForward: {"d_model": 8}, LayerNorm: {"d_model": 8}}
-WIDE[TransformerBlock] = {"d_model": 8, "num_heads": 2}
 
 
-def rows(table):
-    """Return what a table refuses as rows: the argument, the call, all arguments."""
-    return [
-        (name, call, {name: value} | WIDE.get(call, {}))
-        for call, arguments in table.items()
-        for name, values in arguments.items()
-        for value in values
-    ]
-
-
-@pytest.mark.parametrize(
-    ("error", "named", "call", "arguments"),
-    [(TypeError, *row) for row in rows(OTHER_TYPES)]
-    + [(ValueError, *row) for row in rows(OTHER_VALUES) + TOGETHER],
-)
-def test_what_does_not_fit_is_refused(error, named, call, arguments):
-    with pytest.raises(error, match=rf"^(each of )?{named}\b"):
-        call(**arguments)
+@pytest.mark.parametrize(("named", "call", "arguments"), TOGETHER)
+def test_what_does_not_fit_the_rest_is_refused(named, call, arguments):
+    assert_named(ValueError, named, partial(call, **arguments))
 
 
 def test_numbers_of_numpy_are_numbers():

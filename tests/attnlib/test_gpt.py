@@ -148,28 +148,21 @@ def test_pieces_are_answered_as_the_whole_is(data):
     options = data.draw(st.sampled_from(OPTIONS))
     B, T = data.draw(st.integers(0, 3)), data.draw(st.integers(1, 7))
     cuts = data.draw(st.sets(st.integers(1, max(1, T - 1)), max_size=T - 1))
-    with_gradients = data.draw(st.booleans())
     model, tokens = small(**options), torch.randint(11, (B, T))
+    key_mask = data.draw(st.none() | st.just(torch.rand(B, T) > 0.3))
     caches, found = [KVCache() for _ in model.blocks], []
-    with torch.set_grad_enabled(with_gradients):
+    with torch.set_grad_enabled(data.draw(st.booleans())):
+        whole = model(tokens, key_mask=key_mask, need_weights=True)
         for start, stop in pairwise(sorted({0, T, *cuts})):
-            piece = model(tokens[:, start:stop], caches=caches)
+            limits = {} if key_mask is None else {"key_mask": key_mask[:, :stop]}
+            piece = model(tokens[:, start:stop], caches=caches, need_weights=True, **limits)
             found.append(piece.logits["next"])
-        whole = model(tokens).logits["next"]
+            wanted = [weights[:, :, start:stop, :stop] for weights in whole.weights]
+            torch.testing.assert_close(piece.weights, wanted)
     assert [len(cache) for cache in caches] == [T, T]
     turns = [block.attention.rotary for block in model.blocks]
     assert (None in turns) == (options.get("positions") != "rotary") and model.causal
-    torch.testing.assert_close(torch.cat(found, dim=1), whole)
-
-
-def test_padding_and_weights_behind_a_cache():
-    model, caches = small(), [KVCache(), KVCache()]
-    key_mask = torch.tensor([[False, True, True, True, True], [True] * 5])
-    whole = model(TOKENS, key_mask=key_mask, need_weights=True)
-    model(TOKENS[:, :3], key_mask=key_mask[:, :3], caches=caches)
-    rest = model(TOKENS[:, 3:], key_mask=key_mask, caches=caches, need_weights=True)
-    torch.testing.assert_close(rest.logits["next"], whole.logits["next"][:, 3:])
-    torch.testing.assert_close(rest.weights, [w[:, :, 3:] for w in whole.weights])
+    torch.testing.assert_close(torch.cat(found, dim=1), whole.logits["next"])
 
 
 def test_refused_tokens_and_uneven_caches_change_nothing():

@@ -95,20 +95,20 @@ def torch_module(**options):
     return randomize(nn.MultiheadAttention(12, 4, **options))
 
 
-def torch_result(module, *inputs, **options):
-    return module(*inputs, average_attn_weights=False, **options)
-
-
 @pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("widths", [{}, {"kdim": 7}, {"vdim": 5}, {"kdim": 7, "vdim": 5}])
-def test_torch(bias, widths):
-    theirs = torch_module(bias=bias, **widths)
+def test_torch(bias, batch_first, widths):
+    theirs = torch_module(bias=bias, batch_first=batch_first, **widths)
     key = torch.randn(2, 6, widths.get("kdim", 12), dtype=F64)
     value = torch.randn(2, 6, widths.get("vdim", 12), dtype=F64)
     inputs = (torch.randn(2, 5, 12, dtype=F64), key, value)
+    turned = inputs if batch_first else [x.transpose(0, 1) for x in inputs]
+    output, weights = theirs(*turned, average_attn_weights=False)
     ours = interop.from_torch(theirs)
     result = ours(*inputs, need_weights=True)
-    torch.testing.assert_close(result, torch_result(theirs, *inputs))
+    expected = output if batch_first else output.transpose(0, 1)
+    torch.testing.assert_close(result, (expected, weights))
     assert (ours.W_q.bias is not None) == (ours.W_o.bias is not None) == bias
 
 
@@ -123,14 +123,6 @@ def test_torch_with_biases_here_and_not_there(without):
     with torch.enable_grad():  # the way without gradients looks at the bias that isn't there
         expected, _ = theirs(x, x, x)
     torch.testing.assert_close(interop.from_torch(theirs)(x)[0], expected)
-
-
-def test_torch_with_time_first():
-    theirs = torch_module(batch_first=False)
-    x = torch.randn(2, 5, 12, dtype=F64)
-    output, weights = torch_result(theirs, *[x.transpose(0, 1)] * 3)
-    ours = interop.from_torch(theirs)(x, need_weights=True)
-    torch.testing.assert_close(ours, (output.transpose(0, 1), weights))
 
 
 @pytest.mark.parametrize("training", [True, False])

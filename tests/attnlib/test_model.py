@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.refusing import assert_refused
+from tools.refusing import assert_refused, refusals
 from torch import nn
 
 from attncourse import tasks
@@ -303,78 +303,53 @@ def test_a_description_has_all_its_names_and_no_other():
 
 # --- bad input -----------------------------------------------------------------------------------
 
+NEXT = TaskSizes(11, 7, {"next": 11}, causal=True)
+
+
+def made(vocabulary_size=11, length=7, blocks=None, readouts=None, **options):
+    blocks = [block()] if blocks is None else blocks
+    readouts = {"A": 4} if readouts is None else readouts
+    return TransformerModel(vocabulary_size, length, blocks, readouts, **options)
+
 
 def ask(tokens=TOKENS, **options):
     return small()(tokens, **options)
-
-
-NEXT = TaskSizes(11, 7, {"next": 11}, causal=True)
 
 
 def ask_next(**options):
     return small(task=NEXT)(TOKENS, **options)
 
 
-def behind(past, T):
-    """Ask about T tokens behind those in caches."""
-    model, caches = small(task=NEXT), [KVCache(), KVCache()]
-    model(TOKENS[:, :past], caches=caches)
-    return model(TOKENS[:, :T], caches=caches)
-
-
-once = block()
-REFUSED = [
-    (["vocabulary_size", "0"], lambda: TransformerModel(0, 7, [block()], {"A": 2})),
-    (["length", "0"], lambda: TransformerModel(9, 0, [block()], {"A": 2})),
-    (["blocks", "at least one"], lambda: model_of()),
-    (["blocks", "list"], lambda: TransformerModel(9, 7, once, {"A": 2})),
-    (["blocks", "Linear", "at 0"], lambda: model_of(nn.Linear(8, 8))),
-    (["blocks", "d_model=8", "6 at 1"], lambda: model_of(block(), block(6))),
-    (["blocks", "block 2", "block 0", "deepcopy"], lambda: model_of(once, block(), once)),
-    (["readouts", "at least one"], lambda: TransformerModel(9, 7, [once], {})),
-    (["readouts", "int"], lambda: TransformerModel(9, 7, [once], 3)),
-    (["readouts['A']", "0"], lambda: TransformerModel(9, 7, [once], {"A": 0})),
-    (["'a.b'"], lambda: TransformerModel(9, 7, [once], {"a.b": 2})),
-    (["''"], lambda: TransformerModel(9, 7, [once], {"": 2})),
-    (["names", "1"], lambda: TransformerModel(9, 7, [once], {1: 2})),
-    (["'keys'"], lambda: TransformerModel(9, 7, [once], {"keys": 2})),
-    (["final_norm", "type"], lambda: model_of(once, final_norm=LayerNorm)),
-    (["causal", "str"], lambda: model_of(once, causal="no")),
-    (["embedding_std", "-1.0"], lambda: small(embedding_std=-1.0)),
-    (["embedding_std", "str"], lambda: small(embedding_std="wide")),
-    (["num_layers", "0"], lambda: small(num_layers=0)),
-    (["d_ff", "float"], lambda: small(d_ff=8.0)),
-    (["positions", "'rope'"], lambda: small(positions="rope")),
-    (["positions", "MultiHeadAttention(rotary=...)"], lambda: model_of(once, positions="rotary")),
-    (["tied", "11", "'A': 4"], lambda: small(tied=True)),
-    (["tied", "readout_bias=True"], lambda: small(task=NEXT, tied=True, readout_bias=True)),
-    (["tied", "str"], lambda: small(task=NEXT, tied="yes")),
-    (["readout_std", "-0.1"], lambda: small(readout_std=-0.1)),
-    (["caches", "2 layers", "got 1"], lambda: ask_next(caches=[KVCache()])),
-    (["caches", "each another"], lambda: ask_next(caches=[KVCache()] * 2)),
-    (["caches", "Tensor"], lambda: ask_next(caches=[TOKENS, TOKENS])),
-    (["caches", "causal=False"], lambda: ask(caches=[KVCache(), KVCache()])),
-    (["tokens", "1 to 2", "[2, 3]", "7 positions, and 5 are in caches"], lambda: behind(5, 3)),
-    (["tokens", "list"], lambda: ask(["a"])),
-    (["tokens", "int64", "float32"], lambda: ask(TOKENS.float())),
-    (["tokens", "[B, T]", "[5]", "unsqueeze"], lambda: ask(TOKENS[0])),
-    (["tokens", "1 to 7", "[1, 8]"], lambda: ask(torch.zeros(1, 8).long())),
-    (["tokens", "[2, 0]"], lambda: ask(TOKENS[:, :0])),
-    (["tokens", "0 to 10", "got 11"], lambda: ask(torch.tensor([[11]]))),
-    (["tokens", "got -1"], lambda: ask(torch.tensor([[3, -1]]))),
-    (["tokens", "meta", "cpu"], lambda: ask(TOKENS.to("meta"))),
-    (["head_masks", "2 layers", "got 1"], lambda: ask(head_masks=[torch.ones(4)])),
-    (["head_masks", "2 layers", "[4]", "list"], lambda: ask(head_masks=torch.ones(4))),
-    (["head_masks", "list", "int"], lambda: ask(head_masks=1)),
-    (["head_mask", "[3]"], lambda: ask(head_masks=[None, torch.ones(3)])),
-    (["key_mask"], lambda: ask(key_mask=torch.ones(2, 4).bool())),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("words", "call"), REFUSED)
-def test_what_does_not_fit_is_refused(words, call):
-    assert_refused(call, words)
-
-
-def test_an_empty_batch_is_answered():
-    assert ask(TOKENS[:0]).logits["A"].shape == (0, 5, 4)
+once, predicting = block(), partial(small, task=NEXT)
+test_what_does_not_fit_is_refused = refusals({
+    TypeError: {
+        made: {
+            "blocks": [once, [nn.Linear(8, 8)]], "readouts": [3], "final_norm": [LayerNorm],
+            "causal": ["no"],
+        },
+        small: {"embedding_std": ["wide"], "d_ff": [8.0]}, predicting: {"tied": ["yes"]},
+        ask: {"tokens": [["a"], TOKENS.float()], "head_masks": [1]},
+        ask_next: {"caches": [[TOKENS, TOKENS]]},
+    },
+    ValueError: {
+        made: {
+            "vocabulary_size": [0], "length": [0], "positions": ["rotary"],
+            "blocks": [[], [block(), block(6)], [once, block(), once]],
+            "readouts": [{}, {"A": 0}, {"a.b": 2}, {"": 2}, {1: 2}, {"keys": 2}],
+        },
+        small: {
+            "embedding_std": [-1.0], "readout_std": [-0.1], "num_layers": [0], "tied": [True],
+            "positions": ["rope"],
+        },
+        partial(predicting, readout_bias=True): {"tied": [True]},
+        ask: {
+            "tokens": [
+                TOKENS[0], torch.zeros(1, 8).long(), TOKENS[:, :0], TOKENS + 1, TOKENS - 1,
+                TOKENS.to("meta"),
+            ],
+            "head_masks": [[torch.ones(4)], torch.ones(4)], "caches": [[KVCache(), KVCache()]],
+            "key_mask": [torch.ones(2, 4).bool()],
+        },
+        ask_next: {"caches": [[KVCache()], [KVCache()] * 2]},
+    },
+})  # fmt: skip
