@@ -95,21 +95,6 @@ def test_grouped_heads_make_it_small_and_cleared_it_serves_another_module():
     assert close(other(x, cache=cache)[0], other(x)[0])
 
 
-@torch.no_grad()
-def test_what_was_handed_out_never_changes():
-    cache, x = KVCache(), torch.randn(9, 1, 2, 3, 4)
-    for one in x[:4]:
-        add(cache, one)
-    branch, held = copy.copy(cache), [(cache.keys, cache.keys.clone())]
-    for one in x[4:7]:  # nobody keeps these
-        found, _ = cache.joined(OWNER, one, one)
-        held.append((found, found.clone()))
-    for owned, one in ((branch, x[7]), (cache, x[8])):
-        add(owned, one)
-        held.append((owned.keys, torch.cat([*x[:4], one], -2)))
-    assert all(torch.equal(found, expected) for found, expected in held)
-
-
 def test_the_caller_s_memory_may_be_used_again():
     cache, given = KVCache(), torch.zeros(1, 1, 1, 2)
     add(cache, given)

@@ -13,10 +13,11 @@ pytestmark = pytest.mark.thorough
 OPTIONS = {
     "output": {},
     "causal": {"causal": True},
-    "weights": {"need_weights": True},
     "causal weights": {"need_weights": True, "causal": True},
-    "head mask": {"head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0])},
-}
+    "weights, head mask": {
+        "need_weights": True, "head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0]),
+    },
+}  # fmt: skip
 
 
 def same(ours, expected):

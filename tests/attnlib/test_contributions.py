@@ -68,7 +68,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", SAME | CHANGES)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # the old weight_norm's
-def test_they_sum_to_the_output(name, bias):
+def test_each_is_what_the_output_loses_without_the_head(name, bias):
     module, x = make_module(12, 4, bias=bias), torch.randn(2, 5, 12, dtype=F64)
     unchanged = copy.deepcopy(module)
     (SAME | CHANGES)[name](module)
@@ -77,19 +77,18 @@ def test_they_sum_to_the_output(name, bias):
     output, _ = module(x, **options)
     of_nothing = module.W_o(torch.zeros_like(x))
     torch.testing.assert_close(each.sum(1) + of_nothing, output)
+    for head, contribution in enumerate(each.unbind(1)):
+        others = options["head_mask"] * (torch.arange(4) != head)
+        lost = output - module(x, causal=True, head_mask=others)[0]
+        torch.testing.assert_close(contribution, lost)
     assert each.shape == (2, 4, 5, 12) and not each[:, 2].any()
     assert torch.equal(output, unchanged(x, **options)[0]) == (name in SAME)
 
 
-def test_each_is_what_the_output_loses_without_the_head():
+def test_only_a_head_s_own_columns_learn_from_what_it_adds():
     module, x = make_module(12, 4), torch.randn(2, 5, 12, dtype=F64)
     module.W_o = LowRank(module.W_o)
-    each = module.contributions(x)
-    for head, contribution in enumerate(each.unbind(1)):
-        others = (torch.arange(4) != head).double()
-        lost = module(x)[0] - module(x, head_mask=others)[0]
-        torch.testing.assert_close(contribution, lost)
-    each[:, 1].sum().backward()
+    module.contributions(x)[:, 1].sum().backward()
     assert module.W_o.A.grad[:, 3:6].any() and not module.W_o.A.grad[:, 6:].any()  # d_k = 3
 
 

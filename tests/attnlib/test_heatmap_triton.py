@@ -59,12 +59,14 @@ def test_the_kernel_in_the_interpreter():
 
 @pytest.mark.thorough
 @needs_triton
-@pytest.mark.parametrize(("dtype", "d_k"), [("fp32", 64), ("fp16", 128), ("bf16", 128)])
-@pytest.mark.parametrize("flag", [False, True])
-@pytest.mark.parametrize(("architecture", "shared"), [(80, 163 * 1024), (90, 227 * 1024)])
-def test_the_kernel_compiles_for_a_gpu(
-    dtype, d_k, flag, architecture, shared, tmp_path, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("dtype", "d_k", "flag", "architecture"),
+    [
+        ("fp32", 64, True, 80), ("fp16", 128, False, 80), ("bf16", 128, True, 80),
+        ("fp32", 64, False, 90), ("fp16", 128, True, 90), ("bf16", 128, False, 90),
+    ],
+)  # fmt: skip
+def test_the_kernel_compiles_for_a_gpu(dtype, d_k, flag, architecture, tmp_path, monkeypatch):
     """For A100 and H200, which give a block so many bytes of shared memory.
 
     The interpreter can't multiply bfloat16, so only this sees it here.
@@ -86,7 +88,7 @@ def test_the_kernel_compiles_for_a_gpu(
     source = ASTSource(_sweep, signature, constants)
     target = GPUTarget("cuda", architecture, 32)
     compiled = compile(source, target=target, options={"num_warps": 8})
-    assert compiled.metadata.shared <= shared
+    assert compiled.metadata.shared <= {80: 163 * 1024, 90: 227 * 1024}[architecture]
     on_tensor_cores = "mma" in compiled.asm["ptx"]
     assert on_tensor_cores == (dtype != "fp32")  # float32 stays exact
 

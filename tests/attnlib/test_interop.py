@@ -76,7 +76,7 @@ def test_each_layer_has_the_outputs_and_weights_that_it_had(name, kind, tmp_path
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("prefix", ["transformer.", "_orig_mod.transformer.", "module.", ""])
-def test_nanogpt(bias, prefix):
+def test_nanogpt(bias, prefix, recwarn):
     """Layers are counted, not spelled: 10 comes after 9, and 1 isn't 11."""
     theirs = randomize(NanoGPT(bias, d=21, h=3, layers=12)).transformer
     state = {f"{prefix}{name}": tensor for name, tensor in theirs.state_dict().items()}
@@ -87,6 +87,7 @@ def test_nanogpt(bias, prefix):
         found = attention(x, causal=True, need_weights=True)
         torch.testing.assert_close(found, theirs["h"][layer].attn(x), atol=1e-5, rtol=1e-5)
         assert (attention.W_o.bias is not None) == bias
+    assert bool(recwarn.list) == bias  # which GPTBigCode's tensors have, too
 
 
 def torch_module(**options):

@@ -92,18 +92,16 @@ def test_more_heads_stand_in_more_columns(h, T, columns):
 @pytest.mark.parametrize(
     ("shape", "way"),
     [
-        ((96, 512, 512), r"weights\[:14\]"),
-        ((1, 96, 512, 512), r"weights\[:, :14\]"),
-        ((1, 1, 3000), "plot_long_heads"),
-        ((1, 3000, 1), "plot_long_heads"),
+        ((96, 512, 512), r"weights\[:14\]"), ((1, 96, 512, 512), r"weights\[:, :14\]"),
+        ((1, 1, 3000), "plot_long_heads"), ((1, 3000, 1), "plot_long_heads"),
     ],
-)
+)  # fmt: skip
 def test_what_a_page_cannot_hold_is_refused_and_the_way_named(shape, way):
     weights = (torch.ones(1) / shape[-1]).expand(shape)
     with pytest.raises(ValueError, match=f"^weights must.*{way}"):
         plot_heads(weights)
-    if "weights" in way:
-        plot_heads(weights[:14] if weights.dim() == 3 else weights[:, :14])
+    if shape[0] == 96:
+        plot_heads(weights[:14])
 
 
 def test_more_cells_than_a_file_should_have_are_refused():
@@ -132,8 +130,7 @@ def test_labels_without_room_are_left_out_and_ticks_show_whose_the_others_are():
     assert len(ticks(few)) == 20 and few.get_major_ticks()[0].tick1line.get_markersize() == 0
 
 
-@pytest.mark.parametrize("T", [1, 4, 9])
-@pytest.mark.parametrize("h", [1, 2, 3])
+@pytest.mark.parametrize(("h", "T"), [(1, 1), (1, 9), (2, 4), (3, 1), (3, 9)])
 def test_no_title_is_cut(h, T):
     figure = plot_heads(maps(h, T, T), ["a"] * T, titles=["head"] * h)
     figure.draw_without_rendering()

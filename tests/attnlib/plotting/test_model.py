@@ -58,9 +58,9 @@ NAMED = {"norm": ["norm"] * 3, "blocks": ["× L"], "head": [], "residual": []}
 
 @pytest.mark.parametrize("on_phone", [False, True])
 def test_a_lit_part_is_lit_and_nothing_else(on_phone):
-    separate = {part: lit(drawing((part,), on_phone)) for part in PARTS}
-    for part in PARTS:
-        figure = drawing((part,), on_phone)
+    figures = {part: drawing((part,), on_phone) for part in PARTS}
+    separate = {part: lit(figure) for part, figure in figures.items()}
+    for part, figure in figures.items():
         assert words(figure, lit=True) == NAMED.get(part, [part])
         assert 0 < sum(separate[part]) < len(separate[part]) / 2
     together = [any(alike) for alike in zip(*separate.values(), strict=True)]
@@ -68,7 +68,7 @@ def test_a_lit_part_is_lit_and_nothing_else(on_phone):
     assert sum(separate["head"]) == 1  # square, one of the attention's
     one_of = zip(separate["head"], separate["attention"], strict=True)
     assert all(whole for one, whole in one_of if one)
-    (ax,) = drawing(("residual",), on_phone).axes  # both skips, and where they are added
+    (ax,) = figures["residual"].axes  # both skips, and where they are added
     circles = [patch for patch in ax.patches if isinstance(patch, Circle)]
     assert [same_color(circle.get_edgecolor(), LIT_COLOR) for circle in circles] == [0, 1, 1]
     skips = [line for line in ax.lines if same_color(line.get_color(), LIT_COLOR)]

@@ -9,7 +9,8 @@ from itertools import pairwise
 import pytest
 import torch
 from tools.figure_examples import EXAMPLES
-from tools.figure_reading import overlaps, titles, written
+from tools.figure_reading import drawn as drawn_numbers
+from tools.figure_reading import images, overlaps, ticks, titles, written
 from tools.figures import FIGURES
 
 from attnlib import TransformerBlock, causal_mask, plotting
@@ -115,61 +116,36 @@ def test_a_phone_shows_all_of_it_and_it_can_be_read_there(name):
     assert [title.split() for title in titles(phone)] == [title.split() for title in titles(page)]
 
 
-@pytest.mark.parametrize("call", ["three maps", "seven words", "beside numbers", "two lines"])
-def test_numbers_that_a_page_shows_are_on_the_phone_too(call):
-    figure, phone = drawn(call)
-    numbers = [
-        sorted(text.get_text() for ax in f.axes for text in ax.texts) for f in (figure, phone)
-    ]
-    assert numbers[0] == numbers[1] != []
-
-
-@pytest.mark.parametrize("call", ["beside", "masked", "seven words", "beside numbers"])
-def test_a_phone_keeps_a_number_apart_from_the_next(call):
-    _, phone = drawn(call)
-    written_in = {text.get_text() for ax in phone.axes for text in ax.texts}
-    boxes = [text.box for text in written(phone) if text.text in written_in]
-    assert len(boxes) > 25
+@pytest.mark.parametrize("name", ["seven words", "masked", "beside numbers", "two lines"])
+def test_numbers_and_titles_on_a_phone_are_those_of_the_page_and_stand_apart(name):
+    page, phone = drawn(name)
+    numbers, again = (
+        sorted(text.get_text() for ax in figure.axes for text in ax.texts)
+        for figure in (page, phone)
+    )
+    assert numbers == again and len(numbers) > 25
+    boxes = [text.box for text in written(phone) if text.text in numbers]
     for box in boxes:
         behind = [b.x0 - box.x1 for b in boxes if abs(b.y0 - box.y0) < 0.05 and b.x0 > box.x0]
         assert min(behind, default=1) > 0.03  # inches; a letter is twice as wide
-
-
-@pytest.mark.parametrize("call", ["beside", "masked", "beside numbers", "two lines"])
-def test_a_title_on_a_phone_belongs_to_the_panel_below_it(call):
-    _, phone = drawn(call)
-    phone.draw_without_rendering()
     panels = [ax for ax in phone.axes if ax.get_title()]
     assert len(panels) > 1
-    for above, ax in pairwise(panels):
+    for above, ax in pairwise(panels):  # a title belongs to the panel below it
         title, map_below = ax.title.get_window_extent(), ax.get_window_extent()
         labels = [label.get_window_extent() for label in above.get_xticklabels()]
         lowest = min([box.y0 for box in labels], default=above.get_window_extent().y0)
         assert lowest - title.y1 > title.y0 - map_below.y1 + 0.05 * phone.dpi
+    assert {ax.get_gridspec().ncols for ax in panels} == {1}  # not two of three
 
 
-def test_what_stands_in_one_line_of_several_is_not_torn_apart():
-    _, phone = drawn("two lines")
-    assert {ax.get_gridspec().ncols for ax in phone.axes} == {1}  # not two of three
-
-
-def test_figures_of_others_and_small_ones_are_shown_as_they_are():
+def test_figures_of_others_small_and_tall_ones_are_shown_as_they_are():
     figure, _ = new_figure()
     assert figure.get_figwidth() == TEXT_WIDTH
     assert phone_copy(figure) is None
     figure = plotting.plot_heads(torch.eye(3))
     figure.set_size_inches(3, 3)
     assert phone_copy(figure) is None
-
-
-def test_what_would_be_too_tall_on_a_phone_is_shown_as_it_is():
     assert phone_copy(plotting.plot_heads(random_maps(48, 20))) is None
-
-
-def test_the_next_figure_is_for_a_page_again():
-    figure = plotting.plot_heads(random_maps(3, 4))
-    assert phone_copy(figure).get_figwidth() < figure.get_figwidth()
-    assert plotting.plot_heads(random_maps(3, 4)).get_figwidth() == TEXT_WIDTH
 
 
 def test_the_copy_shows_what_the_figure_shows():
@@ -177,9 +153,11 @@ def test_the_copy_shows_what_the_figure_shows():
     weights = torch.eye(3)
     figure = plotting.plot_heads(weights, (word for word in "abc"))
     weights.copy_(torch.ones(3, 3) / 3)
-    ax = phone_copy(figure).axes[0]
-    assert torch.equal(torch.tensor(ax.images[0].get_array().data).float(), torch.eye(3))
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b", "c"]
+    phone = phone_copy(figure)
+    (image,) = images(phone)
+    assert torch.equal(drawn_numbers(image).float(), torch.eye(3))
+    assert ticks(phone.axes[0].yaxis) == ["a", "b", "c"]
+    assert phone.get_figwidth() < plotting.plot_heads(weights).get_figwidth() == TEXT_WIDTH
 
 
 def test_nothing_is_kept_of_a_figure_that_is_gone():
