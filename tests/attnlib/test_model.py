@@ -80,6 +80,9 @@ def test_where_training_begins():
     wide = TransformerModel.of_sizes(SIZES, 512, 4, embedding_std=0.5)
     for embedding in (wide.token_embedding, wide.position_embedding):
         assert embedding.weight.std().item() == pytest.approx(0.5, rel=0.05)
+        before = embedding.weight.clone()
+        wide.reset_parameters()
+        assert not torch.equal(embedding.weight, before)
     for readout in (*model.readouts.values(), model.blocks[0].attention.W_q):
         bound = (6 / sum(readout.weight.shape)) ** 0.5  # Xavier-uniform
         assert 0.95 * bound < readout.weight.abs().max() <= bound
