@@ -13,11 +13,10 @@ pytestmark = pytest.mark.thorough
 OPTIONS = {
     "output": {},
     "causal": {"causal": True},
+    "weights": {"need_weights": True},
     "causal weights": {"need_weights": True, "causal": True},
-    "weights, head mask": {
-        "need_weights": True, "head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0]),
-    },
-}  # fmt: skip
+    "head mask": {"head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0])},
+}
 
 
 def same(ours, expected):
