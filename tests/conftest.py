@@ -119,13 +119,6 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFileOrPage(config, log)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node):
-    """Hear from one of several processes how many tests were left out; all say the same."""
-    if number := getattr(node, "workeroutput", {}).get("left out"):
-        everyday.note(node.config, number)
-
-
 def pytest_terminal_summary(terminalreporter):
     """Say how long each lesson took, that pages went unseen if they did, and what was left out."""
     properties = [

@@ -100,13 +100,6 @@ def test_nothing_uses_a_lesson_s_folder_but_that_lesson_s():
     assert found == []
 
 
-def test_lessons_are_found_in_what_is_imported():
-    assert lessons_used("from attncourse.lessons import l04 as check") == {"l04"}
-    assert lessons_used("from attncourse.lessons.l05.figures.blocks import plot_blocks") == {"l05"}
-    assert lessons_used("import attncourse.lessons.l06.by_hand as by_hand") == {"l06"}
-    assert lessons_used("from attnlib import plotting\nplotting.plot_heads(x)") == set()
-
-
 DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
 
 

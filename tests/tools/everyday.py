@@ -2,13 +2,11 @@
 
 Everything takes twenty minutes or more on two cores: nobody waits for that after each change. So
 `pytest` alone asks most of the packages, every lesson and the site's build; of what opens a
-browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It says how many
-it left out. Naming files, or choosing by `-k`, `-m` or what failed last, asks all of that.
+browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. Naming files, or
+choosing by `-k`, `-m` or what failed last, asks all of that.
 """
 
 import pytest
-
-LEFT_OUT = pytest.StashKey[int]()  # how many tests
 
 
 def asks_everything(config) -> bool:
@@ -43,22 +41,13 @@ def leave_out(config, items) -> None:
     left_out = [item for item in items if is_thorough(item)]
     items[:] = [item for item in items if not is_thorough(item)]
     config.hook.pytest_deselected(items=left_out)
-    note(config, len(left_out))
-    if hasattr(config, "workeroutput"):  # one of several processes, of which the first one reports
-        config.workeroutput["left out"] = len(left_out)
-
-
-def note(config, number: int) -> None:
-    """Remember how many tests were left out."""
-    config.stash[LEFT_OUT] = number
 
 
 def tell(terminalreporter) -> None:
     """Say that not everything was asked."""
-    number = terminalreporter.config.stash.get(LEFT_OUT, 0)
-    if number:
+    if not asks_everything(terminalreporter.config):
         terminalreporter.section("NOT EVERYTHING WAS ASKED", sep="!", yellow=True, bold=True)
         terminalreporter.line(
-            f"{number} tests were left out, of pages and widgets in a browser, of further "
-            "builds, diagnose, compilers and processes: `pytest --thorough` asks them, too."
+            "Tests were left out, of pages and widgets in a browser, of further builds, "
+            "diagnose, compilers and processes: `pytest --thorough` asks them, too."
         )

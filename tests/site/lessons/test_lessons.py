@@ -6,17 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from course.execution import cache_folder, is_kept
 from course.pages import lesson_checked_on, lesson_of, read_notebook
 from tools import ROOT
-from tools.lesson_runs import (
-    NOTEBOOK,
-    all_notebooks,
-    all_pages,
-    all_with_exercises,
-    execute,
-    execute_elsewhere,
-)
+from tools.lesson_runs import all_notebooks, all_pages, all_with_exercises
 
 USUAL_EXERCISES, USUAL_ON_PAGE = 4, 3
 
@@ -104,29 +96,6 @@ def test_each_page_is_in_the_table_of_contents():
     assert absent == []
 
 
-def test_what_a_lesson_lacks_is_told(tmp_path):
-    lesson = tmp_path / "L99_Begun.md"
-    cell = "```{{code-cell}} ipython3\n:tags: [{}]\n1\n```\n"
-    figure = "```{code-cell} ipython3\n---\nmystnb: {figure: {caption: Weights.}}\n---\n1\n```\n"
-    exercise = "```{exercise-start} Split\n:label: ex-split\n```\nSplit.\n\n"
-    text = NOTEBOOK + cell.format("exercise-stub") + exercise + figure
-    lesson.write_text(text, encoding="utf-8")
-    assert few_exercises(lesson).startswith("L99_Begun has 1 exercises, 0 of them answered")
-    lesson.with_stem("L98_Full").write_text(
-        NOTEBOOK + 4 * cell.format("exercise-stub, exercise-page"), encoding="utf-8"
-    )
-    assert few_exercises(lesson.with_stem("L98_Full")) == ""
-    assert missing_from(lesson) == [
-        "L99_Begun: its first cell isn't folded; give it the tag hide-input",
-        "L99_Begun: a caption doesn't say random, hand-built or trained (seed n): Weights.",
-        "L99 has 1 cells with the tag exercise-stub, and 0 with the tag exercise-solution; "
-        "each stub has one solution",
-        "L99 has 1 exercises that don't begin with stars and minutes, such as "
-        "{effort}`★★ 10 minutes`",
-        "L99 has no checks: there is no module attncourse.lessons.l99",
-    ]
-
-
 @pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
 def test_runs(run_notebook, page, record_property):
     run = run_notebook(page)
@@ -168,84 +137,3 @@ def test_a_measured_number_is_there_when_the_prose_asks_for_it(run_notebook, pag
             asked = re.findall(r"\{eval\}`(\w+)`", cell.source)
             too_early += [name for name in asked if name not in glued]
     assert too_early == []
-
-
-FAILING = (
-    NOTEBOOK
-    + """
-# Broken
-
-```{code-cell} ipython3
-fine = 1
-```
-
-```{code-cell} ipython3
-divisor = fine - 1
-fine / divisor
-```
-"""
-)
-
-
-def test_a_failure_names_lesson_cell_and_error(tmp_path):
-    lesson = tmp_path / "L99_Broken.md"
-    lesson.write_text(FAILING, encoding="utf-8")
-    failure = execute(lesson, tmp_path / "cache").failure
-    assert failure.startswith("L99_Broken, cell 2 (divisor = fine - 1): ZeroDivisionError")
-    assert not is_kept(lesson, cache_folder(tmp_path / "cache", lesson))  # it is tried again
-
-
-ELSEWHERE = (
-    NOTEBOOK
-    + """
-# Elsewhere
-
-```{code-cell} ipython3
-import os
-
-assert "HERE" in os.environ
-```
-
-```{code-cell} ipython3
-assert os.environ["HERE"] == "there", "It is somewhere else."
-```
-"""
-)
-
-
-@pytest.mark.parametrize(
-    ("variables", "failing"), [({"HERE": "there"}, []), ({"HERE": "here"}, ["2"]), ({}, ["1", "2"])]
-)
-def test_all_that_fails_on_another_machine_is_named(tmp_path, variables, failing):
-    page = tmp_path / "L99_Elsewhere.md"
-    page.write_text(ELSEWHERE, encoding="utf-8")
-    failures, _ = execute_elsewhere(page, **variables)
-    assert [re.match(r"cell (\d)", failure)[1] for failure in failures] == failing
-
-
-TRAINING = (
-    NOTEBOOK
-    + """
-# Training
-
-```{code-cell} ipython3
-from attncourse.training import RECIPES, train
-
-trained = train(RECIPES["concord"].changed(steps=2, held_out=10))
-```
-"""
-)
-
-
-def test_progress_bars_are_no_output(tmp_path):
-    lesson = tmp_path / "L99_Training.md"
-    lesson.write_text(TRAINING, encoding="utf-8")
-    run = execute(lesson, tmp_path / "cache")
-    assert run.failure is None
-    assert [cell.outputs for cell in run.notebook.cells if cell.cell_type == "code"] == [[]]
-
-
-def test_pages_without_cells_are_not_notebooks(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("# A page\n", encoding="utf-8")
-    assert read_notebook(page) is None

@@ -5,7 +5,7 @@ import ast
 import pytest
 from course.pages import read_notebook
 from tools import ROOT
-from tools.lesson_runs import NOTEBOOK, all_notebooks
+from tools.lesson_runs import all_notebooks
 
 NOT_OPEN = {"hide-input", "hide-cell", "remove-input", "remove-cell", "exercise-solution"}
 FEW_LINES, SMALL_SHARE = 2, 1 / 4  # of checks in an open cell: so many lines or such a share
@@ -53,33 +53,3 @@ def cells_that_check_too_much(page) -> list[str]:
 def test_open_cells_are_there_to_be_read(page):
     found = cells_that_check_too_much(ROOT / f"{page}.md")
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize(
-    ("code", "counted"),
-    [
-        ("x = 1\n\ny = 2\nz = 3\nassert x\n", (1, 4)),
-        ("assert (\n    x\n)\ny = 1", (3, 4)),
-        ("for x in y:\n    assert x\n    torch.testing.assert_close(x, y)\nz = 1", (3, 4)),
-        ("for x in y:\n    print(x)\n    assert x", (1, 3)),
-        ("def f(x):\n    assert x\n    return x\nf(1)", (1, 4)),
-    ],
-)
-def test_lines_of_checks_are_counted(code, counted):
-    assert count_lines(code) == counted
-
-
-@pytest.mark.parametrize(
-    ("checking", "others", "too_much"),
-    [(1, 0, True), (2, 1, False), (3, 8, True), (3, 9, False)],
-)
-def test_a_few_checks_may_stand_open(checking, others, too_much):
-    assert checks_too_much("assert x\n" * checking + "y = 1\n" * others) == too_much
-
-
-def test_only_open_cells_are_asked(tmp_path):
-    cell = "```{{code-cell}} ipython3\n:tags: [{}]\n\nassert {}\n```\n"
-    page = tmp_path / "L99_Checks.md"
-    page.write_text(NOTEBOOK + cell.format("hide-input", 1) + cell.format("other", 2))
-    (found,) = cells_that_check_too_much(page)
-    assert found.startswith("L99_Checks: the cell that begins with 'assert 2' stands open with 1 l")
