@@ -5,7 +5,7 @@
     python benchmarks/kills.py attention --cover     # few tests that kill as many as all do
     python benchmarks/kills.py attention --seed 1 --tests tests/attnlib/test_masks.py
 
-A room is some modules and their tests. A mutant (tests/tools/mutations.py) changes one place. The
+A room is some modules and their tests. A mutant (small_mistakes.py) changes one place. The
 same seed draws the same mutants while the modules stay the same, whatever the tests are. Choose
 tests with one seed, and report what they kill with another.
 
@@ -43,8 +43,8 @@ from measuring import RESULTS, save, show
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))  # before what is installed
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # for the tools that tests share
 
+from small_mistakes import RULES, Mutation, mutations_of, swapped_arguments
 from tools import ROOT
-from tools.mutations import RULES, Mutation, mutations_of, swapped_arguments
 
 JUDGED = Path(__file__).parent / "equivalent_mutants.toml"
 IMPORT = "(the import of the tests)"

@@ -1,4 +1,4 @@
-"""Attnlib's own attention with one small mistake (tools/mutations.py).
+"""Attnlib's own attention with one small mistake (small_mistakes.py).
 
 A mutation changes one place of functional.py, masks.py or attention.py. What only checks arguments
 stays as it is, for a mistake there changes no number.
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
-from tools.mutations import RULES, Mutation, mutations_of
+from small_mistakes import RULES, Mutation, mutations_of
 
 import attnlib
 from attndoctor.examine import examine

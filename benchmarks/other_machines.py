@@ -14,6 +14,7 @@ Exit status 1: a cell fails.
 """
 
 import argparse
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -26,7 +27,9 @@ ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "book" / "extensions")]
 
 import torch  # noqa: E402
-from tools.lesson_runs import all_notebooks, execute_elsewhere, trains  # noqa: E402
+from course.execution import execute as execute_page  # noqa: E402
+from course.execution import failures_of  # noqa: E402
+from tools.lesson_runs import CONFIG, all_notebooks, code_of, readers_kernels  # noqa: E402
 
 from attncourse.training.changed_world import VARIABLE  # noqa: E402
 
@@ -50,7 +53,7 @@ def settings(seeds: list[int]) -> dict[str, dict[str, str]]:
     found |= {name: dict(zip(LIBRARIES, INSTRUCTIONS[name], strict=True)) for name in known}
     found |= {f"threads {number}": {"OMP_NUM_THREADS": str(number)} for number in (2, 4)}
     oldest = found.get("default", {})  # nothing where the processor is of another kind
-    begin = {"PYTHONSTARTUP": str(ROOT / "tests" / "tools" / "changed_loops.py")}
+    begin = {"PYTHONSTARTUP": str(ROOT / "benchmarks" / "changed_loops.py")}
     return found | {f"changed {seed}": oldest | begin | {VARIABLE: str(seed)} for seed in seeds}
 
 
@@ -59,10 +62,17 @@ def kind(setting: str) -> str:
     return setting.split()[0]
 
 
+def trains(page: str) -> bool:
+    """Return whether a page trains: by attncourse's own loop, or by one that stands on the page."""
+    return re.search(r"(?<![\w.])train\(|torch\.optim\.", code_of(page)) is not None
+
+
 def execute(run: tuple[str, str, dict[str, str]]) -> tuple[list[str], float]:
     """Return which cells of a page fail in a setting, and the seconds that it took."""
     _, page, environment = run
-    return execute_elsewhere(ROOT / f"{page}.md", **environment)
+    with readers_kernels(**environment):
+        notebook, seconds = execute_page(ROOT / f"{page}.md", CONFIG["execute"]["timeout"])
+    return [f"{one.name}: {one.error}" for one in failures_of(notebook)], seconds
 
 
 def main() -> int:

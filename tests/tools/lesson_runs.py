@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from course.execution import cache_folder, failures_of, keep, prepare_kernels
+from course.execution import cache_folder, keep, prepare_kernels
 from course.execution import execute as execute_page
 from course.pages import lesson_checked_on, read_notebook
 from nbformat import NotebookNode
@@ -70,11 +70,6 @@ def code_of(page: str) -> str:
     return "\n".join(cell.source for cell in cells if cell.cell_type == "code")
 
 
-def trains(page: str) -> bool:
-    """Return whether a page trains: by attncourse's own loop, or by one that stands on the page."""
-    return re.search(r"(?<![\w.])train\(|torch\.optim\.", code_of(page)) is not None
-
-
 @dataclass
 class Run:
     """What came of executing one lesson."""
@@ -100,17 +95,6 @@ def execute(path: Path, build_folder: Path) -> Run:
     failures = keep(path, cache_folder(build_folder, path), notebook, seconds)
     told = [f"{path.stem}, {one.name}: {one.error}\n{one.traceback}" for one in failures]
     return Run(notebook, seconds, "\n\n".join(told) or None)
-
-
-def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
-    """Execute a page to its end in another environment, and keep nothing of it.
-
-    Returns:
-        Which cells fail and how, in words; and the seconds that it took.
-    """
-    with readers_kernels(**variables):
-        notebook, seconds = execute_page(path, CONFIG["execute"]["timeout"])
-    return [f"{one.name}: {one.error}" for one in failures_of(notebook)], seconds
 
 
 @contextmanager
