@@ -1,26 +1,23 @@
 """Pages that have to be executed are executed side by side and once, and what fails is told."""
 
+import os
 import re
 
-import pytest
 from course.execution import execute, failures_of
 from tools.lesson_runs import NOTEBOOK
-from tools.site_builds import build, run_readers_command, small_project
+from tools.site_builds import build, small_project
+from tools.small_pages import SMALL, cell, svg
 
-# Each page waits until the kernel of another one is there, too.
-MEETS = """# Page {name}
-
-```{{code-cell}} ipython3
-import time
+TOGETHER = min(2, os.cpu_count() or 1)
+# A cell of two pages, which waits until the kernel of the other one is there, too.
+MEETS = cell(f"""import os, time
 from pathlib import Path
 
-(folder := Path({folder!r})).joinpath("{name}").touch()
+Path(f"there.{{os.getpid()}}").touch()
 end = time.monotonic() + 60
-while len([*folder.iterdir()]) < 2 and time.monotonic() < end:
+while len([*Path().glob("there.*")]) < {TOGETHER} and time.monotonic() < end:
     time.sleep(0.05)
-print("met", len([*folder.iterdir()]))
-```
-"""
+print("met others:", len([*Path().glob("there.*")]) >= {TOGETHER})""")
 # A failing cell with a figure; one with a number, which the page doesn't show; and one after them.
 FAILS = (
     NOTEBOOK
@@ -53,25 +50,14 @@ assert (
     tries is None
 )
 ```
+
 """
+    + MEETS
 )
-BARE = NOTEBOOK + "```{code-cell} ipython3\n:tags: [remove-cell]\n1 / 0\n```\n"
+BARE = NOTEBOOK + "# Bare\n\n" + cell("1 / 0", "remove-cell")
 FAILED = "This cell failed"  # said in its place
-ELSEWHERE = (
-    NOTEBOOK
-    + """# Elsewhere
-
-There it is {eval}`fails.md::share:s`, see {numref}`fig-dot`.
-
-```{code-cell} ipython3
-1
-```
-"""
-)
-
-
-def meets(name, folder):
-    return NOTEBOOK + MEETS.format(name=name, folder=str(folder))
+SAYS = "There it is {eval}`fails.md::share:s`, see {numref}`fig-dot`.\n\n"
+ELSEWHERE = f"{NOTEBOOK}# Elsewhere\n\n{SAYS}{MEETS}"
 
 
 def shown(project, name):
@@ -79,34 +65,21 @@ def shown(project, name):
     return re.sub(r"<[^>]+>", "", text)
 
 
-@pytest.mark.thorough
-@pytest.mark.skipif("(os.cpu_count() or 1) < 2", reason="one core: one page at a time")
-def test_pages_are_executed_side_by_side_and_once(tmp_path):
-    (folder := tmp_path / "there").mkdir()
-    pages = {name: meets(name, folder) for name in ("index", "other")}
-    project = small_project(tmp_path / "project", pages)
-    first = build(project, project, "-W")
-    assert first.returncode == 0, first.stderr
-    assert "Executing 2 pages, 2 at a time" in first.stdout
-    assert "met 2" in shown(project, "index") and "met 2" in shown(project, "other")
-    assert "Executing" not in build(project, project, "-W", "--all").stdout
-
-
-def test_a_failing_cell_is_told_and_all_pages_are_written(tmp_path):
+def test_pages_are_executed_side_by_side_and_a_failing_cell_is_told(tmp_path):
     pages = {"index": ELSEWHERE, "fails": FAILS, "bare": BARE}
     project = small_project(tmp_path / "project", pages)
-    result = run_readers_command(project, project)
+    result = build(project)
     assert result.returncode == 1
-    warnings = re.findall("WARNING.*|INFO.*", result.stderr)
-    assert all("bare" in warning for warning in warnings)  # for it has no title
-    told = result.stderr.split("\n", 1)[1]
-    for place, cell, error in (
+    assert f"Executing 3 pages, {min(3, os.cpu_count() or 1)} at a time" in result.stdout
+    assert re.findall("WARNING.*|INFO.*", result.stderr) == []
+    for place, number, error in (
         (r"fails\.md:9", 1, "ZeroDivisionError: division by zero"),
         (r"fails\.md:20", 2, "AssertionError: there are no tries"),
         (r"fails\.md:30", 3, "AssertionError"),
         (r"bare\.md:\d+", 1, "ZeroDivisionError"),
     ):
-        assert re.search(rf"book/{place}, cell {cell} \(.*\): {error}", told), told
+        told = rf"book/{place}, cell {number} \(.*\): {error}"
+        assert re.search(told, result.stderr), result.stderr
     assert FAILED in shown(project, "bare")
     page = shown(project, "fails")
     assert page.count(FAILED) == 3
@@ -115,13 +88,17 @@ def test_a_failing_cell_is_told_and_all_pages_are_written(tmp_path):
     assert "They share [not measured] of it: Figure 1." in page
     assert "executed afterwards" in page
     assert "There it is [not measured], see Figure 1." in shown(project, "index")
+    assert all("met others: True" in shown(project, name) for name in ("index", "fails"))
     tries = project / "book" / "tries"
     assert len(tries.read_text()) == 2  # one line
 
-    repaired = FAILS.replace("1 / 0", "").replace("not tries", "tries").replace("is None", "")
+    repaired = (
+        FAILS.replace("1 / 0", svg(SMALL)).replace("not tries", "tries").replace("is None", "")
+    )
     (project / "book" / "fails.md").write_text(repaired, encoding="utf-8")
-    again = build(project, project, "-W")
+    again = build(project)
     assert again.returncode == 1 and "Executing 2 pages," in again.stdout
+    assert "WARNING" not in again.stderr
     assert "fails.md" not in again.stderr and "bare.md" in again.stderr  # which is tried again
     assert len(tries.read_text()) == 4
     assert "They share 3 of 5 of it" in shown(project, "fails")

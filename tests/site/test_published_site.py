@@ -45,7 +45,7 @@ def published(tmp_path_factory):
     with serve(root) as server:
         address = f"{server}course/"
         project = small_project(root / "project", PAGES, address=address, repository=REPOSITORY)
-        result = build(project, project, "-W", "--keep-going")
+        result = build(project)
         assert result.returncode == 0, result.stderr
         (root / "course").symlink_to(project / "_build/html")
         yield address, root / "course"
@@ -76,14 +76,12 @@ def test_a_page_tells_what_it_is(published):
     assert size_of(folder / touch.removeprefix(address)) == (180, 180)
 
 
-def test_a_page_says_once_how_wide_it_is(published):
-    _, folder = published
+def test_search_engines_find_every_page_and_nothing_else_and_each_says_once_how_wide_it_is(
+    published,
+):
+    address, folder = published
     for name in PAGES:
         assert len(head_of(folder, f"book/{name}.html").select("meta[name=viewport]")) == 1
-
-
-def test_search_engines_find_every_page_and_nothing_else(published):
-    address, folder = published
     found = [place.text for place in ElementTree.parse(folder / "sitemap.xml").iter() if place.text]
     assert sorted(found) == sorted(f"{address}book/{name}.html" for name in PAGES)
 
@@ -107,18 +105,10 @@ def test_who_is_lost_finds_the_search_and_the_start(browser, published):
     missing.unlink()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
-def test_the_page_for_the_lost_is_as_whole_as_any(browser, published, scheme, width):
-    address, _ = published
-    assert problems_of(browser, f"{address}404.html", scheme=scheme, width=width) == []
-
-
-def test_the_root_leads_to_the_first_page(browser, published):
-    address, _ = published
-    page = browser.new_page()
-    page.goto(f"{address}index.html")
-    page.wait_for_url(f"{address}book/index.html")
-    page.close()
+def test_the_page_for_the_lost_is_as_whole_as_any(browser, published):
+    for scheme, width in (("light", 360), ("dark", 1280)):
+        address = f"{published[0]}404.html"
+        assert problems_of(browser, address, scheme=scheme, width=width) == []
 
 
 def test_without_an_address_nothing_pretends_to_have_one(site):
@@ -126,6 +116,8 @@ def test_without_an_address_nothing_pretends_to_have_one(site):
     assert head.select("meta[property], link[rel=canonical]") == []
     for name in ("404.html", "sitemap.xml"):
         assert not (site / name).exists()
+    text = (site / "book/index.html").read_text(encoding="utf-8")
+    assert "Run this page" not in text and "source-repository-button" not in text
 
 
 @pytest.mark.parametrize("page", all_pages())
@@ -167,19 +159,10 @@ def test_its_notebooks_install_the_wheel_that_it_serves_and_link_to_its_pages(pu
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     subprocess.run([*install, "--target", tmp_path, f"attnlib @ {wheel}"], check=True)
     assert (tmp_path / "attnlib/__init__.py").is_file()
-
-
-def test_how_to_run_a_page_leads_to_a_start_page_that_has_no_section_of_it(published):
-    _, folder = published
-    html = read(folder / "book/L98_Cells.html")
-    assert html.select(".course-how-to-run a")[1]["href"] == "index.html"
+    how = read(folder / "book/L98_Cells.html").select(".course-how-to-run a")[1]
+    assert how["href"] == "index.html"  # for the start page has no section of it
 
 
 def test_the_workflow_fills_the_branch_that_the_links_name():
     workflow = (ROOT / ".github/workflows/course.yml").read_text(encoding="utf-8")
     assert "HEAD:notebooks" in workflow and "_sources" in workflow
-
-
-def test_without_a_repository_no_button_leads_to_one(site):
-    text = (site / "book/index.html").read_text(encoding="utf-8")
-    assert "Run this page" not in text and "source-repository-button" not in text

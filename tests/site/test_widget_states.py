@@ -7,68 +7,20 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from tools.browsing import AT_REST, open_page, serve
+from tools.browsing import AT_REST, open_page
 from tools.every_widget import NAMES, about
-from tools.lesson_runs import NOTEBOOK
-from tools.site_builds import build, small_project
-
-FIGURES = {
-    "head_atlas": "HeadAtlas(atlas.of(lambda ids: [weights], [[3, 1, 4]], progress=False))",
-    "head_explorer": "HeadExplorer.of_sources(words, [HeadSource.by_rules(words)], token='cat')",
-    "cache_calculator": "CacheCalculator()",
-    "clock_hands": "ClockHands()",
-    "flow": "Flow()",
-    "two_heads": "TwoHeads(torch.ones(2, 4))",
-    "head_lab": "HeadLab()",
-    "name_lab": "NameLab()",
-    "gpt_steps": "GptSteps(GPT(27, 16, 4, 2))",
-    "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
-    "online_softmax": "OnlineSoftmax()",
-    "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
-    "tokenizer": "Tokenizer(BytePairTokenizer.train('banana bandana', 4), 'ban')",
-    "mask_painter": "MaskPainter('the cat sat'.split(), rand(3, 4), rand(3, 4))",
-    "build_a_block": """BuildABlock([1, 2, 4], {
-    (residual, norm): {"gradient": torch.rand(3, 2) + 0.1}
-    for residual in (True, False) for norm in (None, "pre", "post")
-}, panels={"gradient": "size"})""",
-}
-ANSWERED = "Predict('Which?', ['this', 'that'], 1, 'So.')"
-CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
-SETUP = """import torch
-from attnlib.model import GPT
-from attncourse import atlas
-from attncourse.tokens import BytePairTokenizer
-from attncourse.widgets import *
-from attncourse.widgets.head_explorer.sources import HeadSource
-torch.manual_seed(0)
-rand = torch.randn
-words = "the cat sat".split()
-weights = rand(1, 2, 3, 3).softmax(-1)"""
-SECOND_COMPASS = FIGURES["query_compass"]
-
-
-def page_of(*cells):
-    return NOTEBOOK + "# Page\n\n" + "\n".join(CELL.format(code=code) for code in (SETUP, *cells))
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    project = tmp_path_factory.mktemp("states") / "project"
-    small_project(project, {"index": page_of(*FIGURES.values(), SECOND_COMPASS, ANSWERED)})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode == 0, result.stderr
-    with serve(project / "_build/html") as address:
-        yield f"{address}book/"
+from tools.small_pages import STATES
 
 
 @pytest.fixture
-def open_at(browser, site):
+def open_at(browser, small_address):
     """Return a function that opens the page at a hash in a browser of its own."""
     with contextlib.ExitStack() as stack:
         found = []
 
         def open_hash(hash_=""):
-            page, problems = stack.enter_context(open_page(browser, f"{site}index.html{hash_}"))
+            address = f"{small_address}states.html{hash_}"
+            page, problems = stack.enter_context(open_page(browser, address))
             found.append(problems)
             return page
 
@@ -77,17 +29,15 @@ def open_at(browser, site):
 
 
 @pytest.fixture(scope="module")
-def moved(browser, site):
+def moved(browser, small_address):
     """Return a page on which each figure was moved; what each showed before and then; links."""
-    with open_page(browser, f"{site}index.html") as (page, problems):
-        assert page.locator(".course-widget").count() == len(FIGURES) + 2
-        assert page.locator(".course-states").count() == len(FIGURES) + 1  # a question has none
-        for name in FIGURES:
+    with open_page(browser, f"{small_address}states.html") as (page, problems):
+        for name in STATES:
             assert anew(page, name).is_hidden()
         starts = shown(*all_figures(page))
-        after = [move(page, name)[0] for name in FIGURES]
+        after = [move(page, name)[0] for name in STATES]
         assert shown(*all_figures(page)) == [*after, starts[-1]]  # no figure moved another
-        links = {name: link_to(page, name) for name in FIGURES}
+        links = {name: link_to(page, name) for name in STATES}
         page.evaluate("history.replaceState(null, '', location.pathname)")
         yield page, starts, after, links
         assert problems == []
@@ -111,12 +61,12 @@ SHOWN = """(root) => {
 
 
 def figure(page, name):
-    return page.locator(".course-widget").nth(list(FIGURES).index(name))
+    return page.locator(".course-widget").nth(list(STATES).index(name))
 
 
 def all_figures(page):
     """Return the places of all, the second compass being the last."""
-    return [page.locator(".course-widget").nth(number) for number in range(len(FIGURES) + 1)]
+    return [page.locator(".course-widget").nth(number) for number in range(len(STATES) + 1)]
 
 
 def shown(*places):
@@ -127,7 +77,7 @@ def shown(*places):
 
 
 def row(page, name):
-    return page.locator(".course-states").nth(list(FIGURES).index(name))
+    return page.locator(".course-states").nth(list(STATES).index(name))
 
 
 def refusal(page, name):
@@ -161,17 +111,17 @@ def link_to(page, name):
 
 
 def test_each_figure_is_asked():
-    assert {*FIGURES, "predict", "answer"} == {*NAMES}
+    assert {*STATES, "predict", "answer"} == {*NAMES}
 
 
 def anew(page, name):
     return row(page, name).get_by_role("button", name="Forget my changes")
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", STATES)
 def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, moved, name):
     _, starts, after, links = moved
-    number = [*FIGURES].index(name)
+    number = [*STATES].index(name)
     linked = open_at(links[name])
     expected = [*starts[:number], after[number], *starts[number + 1 :]]
     assert shown(*all_figures(linked)) == expected
@@ -188,7 +138,7 @@ def test_a_reload_keeps_all_and_one_press_each_brings_the_start_back(moved):
 
     reload()
     assert shown(*figures) == [*after, starts[-1]]
-    for name in FIGURES:
+    for name in STATES:
         anew(page, name).click()
         figure(page, name).locator(".attn-widget").wait_for()
         assert anew(page, name).is_hidden()
@@ -213,6 +163,17 @@ def packed(values):
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 
+def parts(hash_):
+    """Return what stands before the values of a link, and the values."""
+    head, _, text = hash_.partition("=")
+    return head, json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+
+
+def older(head, values):
+    """Return a link of an edition that had another mark."""
+    return f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}"
+
+
 # Links made before these two said what was trained: their mark, values, and what is shown then.
 EXPLORED = {"source": 0, "num_heads": 6, "causal": True, "to_largest": False, "head": 5}
 EXPLORED |= {"pinned": -1, "token": 0, "sentence": []}
@@ -235,8 +196,7 @@ def test_a_link_made_before_trainings_were_told_is_followed(open_at, moved, name
 
 def spoiled(hash_, **changes):
     """A link whose values are others."""
-    head, _, text = hash_.partition("=")
-    values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    head, values = parts(hash_)
     return f"{head}={packed(values | changes)}"
 
 
@@ -256,7 +216,7 @@ REFUSED = {
 def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, moved):
     """Be it opened, or followed on the page."""
     _, starts, _, links = moved
-    start = [starts[[*FIGURES].index("query_compass")]]
+    start = [starts[[*STATES].index("query_compass")]]
     page = open_at(REFUSED["cut off"](links["query_compass"]))
     compass, told = figure(page, "query_compass"), refusal(page, "query_compass")
     words = set()
@@ -274,11 +234,10 @@ def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, moved):
 
 @pytest.mark.parametrize("name", ["head_lab", "name_lab"])
 def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told(open_at, moved, name):
-    head, _, text = moved[-1][name].partition("=")
-    values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    head, values = parts(moved[-1][name])
     assert values.pop("digest") == ""  # nothing is trained
     values |= {"trained": True, "seed": 7}
-    linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}")
+    linked = open_at(older(head, values))
     told = refusal(linked, name).inner_text()
     assert "earlier edition" in told
     progress = figure(linked, name).locator(".attn-progress-text")
@@ -290,11 +249,10 @@ def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told(open_at, m
 
 def test_a_link_made_before_looks_were_forbidden_is_followed(open_at, moved):
     _, _, after, links = moved
-    head, _, text = links["head_lab"].partition("=")
-    values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    head, values = parts(links["head_lab"])
     assert values.pop("forbidden") == "" and values.pop("forbidden_in") is None
-    linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}")
-    assert shown(figure(linked, "head_lab")) == [after[[*FIGURES].index("head_lab")]]
+    linked = open_at(older(head, values))
+    assert shown(figure(linked, "head_lab")) == [after[[*STATES].index("head_lab")]]
     assert refusal(linked, "head_lab").count() == 0
 
 

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from tools import ROOT
 from tools.browsing import serve
 from tools.lesson_runs import Run, all_notebooks, execute
-from tools.site_builds import build, run_readers_command, small_project
+from tools.site_builds import build, small_project
 from tools.small_pages import RIGHT, WRONG
 
 
@@ -65,10 +65,7 @@ def site_build(build_folder, run_notebook):
     failed = [page for page in all_notebooks() if run_notebook(page).failure]
     if failed:
         pytest.fail(f"no site without {', '.join(failed)}: see tests/site/lessons", pytrace=False)
-    result = once(
-        build_folder / "site.build",
-        lambda: run_readers_command(ROOT, build_folder, "-W", "--keep-going"),
-    )
+    result = once(build_folder / "site.build", lambda: build(ROOT, build_folder))
     if result.returncode:
         pytest.fail(f"the site doesn't build:\n{result.stderr}", pytrace=False)
     return result
@@ -88,9 +85,8 @@ def site_address(site):
 
 
 def build_small(folder: Path, pages: dict[str, str]):
-    """Build a small site of some pages, warnings being errors that are all told."""
-    project = small_project(folder, pages)
-    return build(project, project, "-W", "--keep-going")
+    """Build a small site of some pages."""
+    return build(small_project(folder, pages))
 
 
 @pytest.fixture(scope="session")

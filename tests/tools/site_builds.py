@@ -12,28 +12,25 @@ from bs4 import BeautifulSoup
 from course.pages import PACKAGES, source_folder
 
 from tools import ROOT
-from tools.build_server import build_server
-
-
-def run_readers_command(project: Path, output: Path, *options: str) -> subprocess.CompletedProcess:
-    """Run `jupyter-book build` on a project; pages land in output/_build/html."""
-    program = Path(sysconfig.get_path("scripts")) / "jupyter-book"
-    command = [sys.executable, program, "build", project, "--path-output", output, *options]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
 
 
 def build(
-    project: Path, output: Path, *options: str, imports_from: Path | None = None
+    project: Path, output: Path | None = None, *, imports_from: Path | None = None
 ) -> subprocess.CompletedProcess:
-    """Do what that command does, without the seconds that Python takes to import Sphinx.
+    """Run `jupyter-book build` on a project, as readers do; warnings are errors, and all are told.
 
     Args:
+        project: where _config.yml and _toc.yml are.
+        output: pages land in output/_build/html; in the project's own folder if none is given.
         imports_from: a folder with `copied_packages` that the build is to use.
     """
-    arguments = ["build", str(project), "--path-output", str(output), *options]
-    first = [str(imports_from)] if imports_from else []
-    environment = dict(os.environ) | ({"PYTHONPATH": first[0]} if first else {})
-    return build_server().run(arguments, environment, first)
+    program = Path(sysconfig.get_path("scripts")) / "jupyter-book"
+    command = [sys.executable, program, "build", project, "--path-output", output or project]
+    environment = dict(os.environ) | ({"PYTHONPATH": str(imports_from)} if imports_from else {})
+    return subprocess.run(
+        [*command, "-W", "--keep-going"],
+        env=environment, capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
 
 
 # What a site takes from the course, and the package whose wheel it serves if it has an address.

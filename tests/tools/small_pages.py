@@ -259,6 +259,39 @@ FIGURES = notebook(
             svg('width="900pt" height="6pt"', '<path fill="red"/>')),
 )  # fmt: skip
 
+# Every interactive figure whose state can be sent as a link; one of them twice.
+STATES = {
+    "head_atlas": "HeadAtlas(atlas.of(lambda ids: [weights], [[3, 1, 4]], progress=False))",
+    "head_explorer": "HeadExplorer.of_sources(words, [HeadSource.by_rules(words)], token='cat')",
+    "cache_calculator": "CacheCalculator()",
+    "clock_hands": "ClockHands()",
+    "flow": "Flow()",
+    "two_heads": "TwoHeads(torch.ones(2, 4))",
+    "head_lab": "HeadLab()",
+    "name_lab": "NameLab()",
+    "gpt_steps": "GptSteps(GPT(27, 16, 4, 2))",
+    "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
+    "online_softmax": "OnlineSoftmax()",
+    "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
+    "tokenizer": "Tokenizer(BytePairTokenizer.train('banana bandana', 4), 'ban')",
+    "mask_painter": "MaskPainter('the cat sat'.split(), rand(3, 4), rand(3, 4))",
+    "build_a_block": """BuildABlock([1, 2, 4], {
+    (residual, norm): {"gradient": torch.rand(3, 2) + 0.1}
+    for residual in (True, False) for norm in (None, "pre", "post")
+}, panels={"gradient": "size"})""",
+}
+SETUP = """import torch
+from attnlib.model import GPT
+from attncourse import atlas
+from attncourse.tokens import BytePairTokenizer
+from attncourse.widgets import *
+from attncourse.widgets.head_explorer.sources import HeadSource
+torch.manual_seed(0)
+rand = torch.randn
+words = "the cat sat".split()
+weights = rand(1, 2, 3, 3).softmax(-1)"""
+SHOWN_TWICE = STATES["query_compass"]
+
 RIGHT = {
     "index": INDEX,
     "told": TOLD,
@@ -269,6 +302,7 @@ RIGHT = {
     "formulas": FORMULAS,
     "stops": f"# Stops\n\nA word and $d_k$), then.\n\nAnd ${TERMS}$.\n",
     "figures": FIGURES,
+    "states": notebook("# Page\n", *map(cell, (SETUP, *STATES.values(), SHOWN_TWICE))),
     "whole": WHOLE,
     "L78_Said": SAID,
     "L91_One": notebook("# One", ONE),
