@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from urllib.parse import urljoin
 
 import pytest
 from course.formulas import FONT, ROOT
@@ -67,29 +66,6 @@ def test_the_font_holds_what_formulas_need_and_little_else(site):
     assert sorted(licenses) == ["GUST-FONT-LICENSE.txt", "README.txt", "SOURCE-SANS-LICENSE.txt"]
 
 
-def fonts_used(page, selector):
-    """The fonts with which a browser drew the text of the elements."""
-    session = page.context.new_cdp_session(page)
-    session.send("DOM.enable")
-    session.send("CSS.enable")
-    root = session.send("DOM.getDocument")["root"]["nodeId"]
-    found = session.send("DOM.querySelectorAll", {"nodeId": root, "selector": selector})["nodeIds"]
-    assert found
-    used = Counter()
-    for node in found:
-        for font in session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]:
-            used[font["familyName"], font["isCustomFont"]] += font["glyphCount"]
-    return used
-
-
-@pytest.mark.parametrize("page", all_pages())
-def test_a_browser_draws_each_formula_with_the_sites_font(browser, site_address, page):
-    with open_page(browser, f"{site_address}{page}.html") as (opened, _):
-        if opened.locator("article math").count():
-            letters = "article math :is(mi, mn, mo, mtext)"  # of what holds them nothing is told
-            assert set(fonts_used(opened, letters)) == {("CourseMath", True)}
-
-
 def test_each_mistake_of_a_formula_is_told_with_its_place(warnings):
     for number, (tex, words) in enumerate(FORMULA_MISTAKES.items()):
         place = re.escape(f"formulas.md:{3 + 2 * number}: WARNING: formula {tex}: ")
@@ -99,18 +75,6 @@ def test_each_mistake_of_a_formula_is_told_with_its_place(warnings):
 @pytest.fixture
 def address(small_address):
     return f"{small_address}formulas.html"
-
-
-def test_a_numbered_formula_can_be_referred_to(browser, address):
-    with open_page(browser, address) as (page, problems):
-        block = page.locator("div.math")
-        assert block.locator(".eqno").inner_text().startswith("(1)")
-        assert block.locator("mtr").all_text_contents() == ["a=b", "c=d"]
-        reference = page.get_by_role("link", name="(1)", exact=True)
-        assert urljoin(address, reference.get_attribute("href")).endswith(
-            f"#{block.get_attribute('id')}"
-        )
-        assert problems == []
 
 
 def test_what_is_too_wide_for_a_phone_scrolls_inside_itself(browser, address):
@@ -137,22 +101,19 @@ NARROWED = """(formula, [signs, less]) => {
 }"""
 
 
-def test_no_sign_behind_a_formula_begins_a_line(browser, address):
-    with open_page(browser, address.replace("formulas", "stops")) as (page, _):
+def test_no_sign_behind_a_formula_begins_a_line_and_one_that_scrolls_leaves_room(browser, address):
+    with open_page(browser, address.replace("formulas", "stops"), width=360) as (page, _):
+        wide = page.locator("article p .math").last
+        assert wide.evaluate("box => box.scrollWidth > box.clientWidth")
+        assert wide.get_attribute("tabindex") == "0"
+        box, stop = wide.evaluate(NARROWED, [1, 0])
+        assert stop["top"] < box["bottom"] and stop["right"] <= 360 - 16
+        page.set_viewport_size({"width": 1280, "height": 900})
         formula = page.locator("article p .math").first
         for less in (-1, 1, 6):
             box, signs = formula.evaluate(NARROWED, [2, less])
             assert abs(signs["left"] - box["right"]) < 4 and signs["top"] < box["bottom"], less
             formula.locator("xpath=ancestor::p").evaluate("p => p.removeAttribute('style')")
-
-
-def test_a_formula_that_scrolls_leaves_room_for_its_stop(browser, address):
-    with open_page(browser, address.replace("formulas", "stops"), width=360) as (page, _):
-        formula = page.locator("article p .math").last
-        assert formula.evaluate("box => box.scrollWidth > box.clientWidth")
-        assert formula.get_attribute("tabindex") == "0"
-        box, stop = formula.evaluate(NARROWED, [1, 0])
-        assert stop["top"] < box["bottom"] and stop["right"] <= 360 - 16
 
 
 COPIED = """() => addEventListener("copy", ({clipboardData}) => {
@@ -179,8 +140,13 @@ COPIES = [
 ]
 
 
-def test_a_passage_is_copied_with_its_formulas_as_tex(browser, address):
+def test_a_formula_can_be_referred_to_and_is_copied_as_tex(browser, address):
     with open_page(browser, address) as (page, problems):
+        block = page.locator("div.math")
+        assert block.locator(".eqno").inner_text().startswith("(1)")
+        assert block.locator("mtr").all_text_contents() == ["a=b", "c=d"]
+        reference = page.get_by_role("link", name="(1)", exact=True)
+        assert reference.get_attribute("href").endswith(f"#{block.get_attribute('id')}")
         page.evaluate(COPIED)
         for first, last, plain in COPIES:
             page.evaluate(select(first, last))
@@ -192,13 +158,3 @@ def test_a_passage_is_copied_with_its_formulas_as_tex(browser, address):
         page.keyboard.press("Control+c")
         assert page.evaluate("window.copied") == ["", ""]  # the browser fills it afterwards
         assert problems == []
-
-
-def test_formulas_are_there_without_script(browser, site_address):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")
-    boxes = page.locator("article .math:visible")
-    assert boxes.count() > 50
-    assert boxes.count() == page.locator("article .math:visible > math").count()
-    context.close()

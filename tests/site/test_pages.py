@@ -1,7 +1,6 @@
 """Every page in a real browser: light and dark, desktop and phone."""
 
 from functools import cache
-from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import pytest
@@ -18,13 +17,16 @@ from tools.browsing import (
     violations_on,
 )
 from tools.lesson_runs import all_lessons, all_notebooks, all_pages
+from tools.site_builds import read
 
 PAGES = [*all_pages(), "search"]
 # A page opened in one theme is looked at in both: the reader presses the button. axe-core, which
 # is slow, sees it in the other theme: every page in the light of a desktop and the dark of a phone.
 # What stands around a page on a wide screen is the same on all, so one shows it in the dark.
+# A desktop opens pages from their folder, but the search; a phone asks a server.
 LOOKS = [look for page in PAGES for look in ((page, "dark", 1280), (page, "light", 360))]
 LOOKS.append((PAGES[0], "light", 1280))
+NOTHING_WIDE = {"book/L02_Embeddings_and_Positions"}  # its widgets have no map and no table
 
 
 # Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
@@ -47,6 +49,51 @@ CUT_OFF = """() => {
   const widgets = document.querySelectorAll(".attn-widget").length;
   return [widgets - boxes.filter(isWidget).length, found];
 }"""
+
+
+# How many copy buttons are seen, and which of them lie on code or its results.
+COPY_BUTTONS = """() => {
+  const isSeen = (node) => node.checkVisibility({visibilityProperty: true});
+  const codes = [...document.querySelectorAll("article .cell pre")].filter(isSeen);
+  const isOn = (button) => codes.some((code) => {
+    const [one, other] = [button, code].map((node) => node.getBoundingClientRect());
+    return one.bottom > other.top && one.top < other.bottom;
+  });
+  const seen = [...document.querySelectorAll("article button.copybtn")].filter(isSeen);
+  return [seen.length, seen.filter(isOn).map((button) => button.dataset.clipboardTarget)];
+}"""
+
+
+# Of each part of a widget that scrolls, once it is too wide: whether it fades at the right, and
+# whether it still does at its end. At the left the names of its rows stay.
+FADES = """async () => {
+  const drawn = () => new Promise(requestAnimationFrame);
+  const fades = (box) => getComputedStyle(box).maskImage !== "none"
+    && parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0;
+  const found = [];
+  for (const box of document.querySelectorAll(".attn-scroll")) {
+    if (!box.checkVisibility()) continue;
+    box.firstElementChild.style.minWidth = "60rem";
+    await drawn();
+    const begin = fades(box);
+    box.scrollLeft = box.scrollWidth;
+    await drawn();
+    found.push([begin, fades(box)]);
+  }
+  return found;
+}"""
+
+
+def fonts_of_formulas(page):
+    """Return the fonts that drew the formulas of a page: names, and whether they are the site's."""
+    session = page.context.new_cdp_session(page)
+    session.send("DOM.enable")
+    session.send("CSS.enable")
+    root = session.send("DOM.getDocument")["root"]["nodeId"]
+    letters = "article math :is(mi, mn, mo, mtext)"  # of what holds them nothing is told
+    found = session.send("DOM.querySelectorAll", {"nodeId": root, "selector": letters})
+    used = (session.send("CSS.getPlatformFontsForNode", {"nodeId": n}) for n in found["nodeIds"])
+    return {(font["familyName"], font["isCustomFont"]) for some in used for font in some["fonts"]}
 
 
 # Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
@@ -129,73 +176,29 @@ OPEN_ALL = """() => {
 }"""
 
 
-@pytest.fixture(scope="session")
-def look_at(browser, site_address):
-    """Return a function that opens a page once, and says all that is to be known of its look."""
-
-    @cache
-    def look(page, scheme, width):
-        address = f"{site_address}{page}.html"
-        with open_page(browser, address, scheme=scheme, width=width) as (opened, problems):
-            found = SimpleNamespace(problems=problems, cut_off=opened.evaluate(CUT_OFF))
-            if width == 360:
-                found.rows, found.drawings = opened.evaluate(ROWS), [opened.evaluate(DRAWINGS)]
-            problems += audit(opened, scheme)
-            if width == 360:
-                opened.evaluate(OPEN_ALL)
-                found.wide = opened.evaluate(WIDE)
-                opened.set_viewport_size({"width": 320, "height": 900})
-                found.smallest = opened.evaluate("document.documentElement.scrollWidth")
-                opened.set_viewport_size({"width": width, "height": 900})
-            other = switch_theme(opened)
-            problems += [f"{other}: {problem}" for problem in audit(opened, other)]
-            if width == 360:
-                found.drawings.append(opened.evaluate(DRAWINGS))
-            else:
-                found.buttons = opened.evaluate(BUTTONS)
-            found.problems, found.violations = [*problems], violations_on(opened)
-            open_menus(opened)
-            found.icons = opened.evaluate(ICONS)
-            opened.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
-            found.icons_by_the_theme = opened.evaluate(ICONS)
-            return found
-
-    return look
+def assert_drawings_can_be_read(page, name):
+    """Fail unless a phone shows each drawing whole, with texts of 9 pixels or more."""
+    drawings = page.evaluate(DRAWINGS)
+    assert drawings or name not in all_notebooks()
+    for drawing in drawings:
+        assert not drawing["scrolls"] and not drawing["hint"], drawing
+        assert drawing["text"] >= 8.99, drawing
 
 
-@pytest.mark.everyday("L04")
-@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
-def test_nothing_is_wrong_in_both_themes(look_at, page, opened_in, width):
-    assert look_at(page, opened_in, width).problems == []
-
-
-@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
-def test_axe_finds_nothing_in_the_other_theme(look_at, page, opened_in, width):
-    assert look_at(page, opened_in, width).violations == []
-
-
-@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
-def test_what_is_painted_apart_cuts_nothing_off(look_at, page, opened_in, width):
-    assert look_at(page, opened_in, width).cut_off == [0, []]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_phone_shows_all_whole_readable_and_within_reach(look_at, page):
-    found = look_at(page, "light", 360)
-    assert found.smallest == 320
-    assert all(len(rows) == 1 for rows in found.rows), found.rows  # none is shortened
-    for box in found.wide:
+def assert_shown_whole_and_within_reach(page, name, formulas):
+    """Fail unless a phone shows tables, formulas and code whole, or lets them be pushed."""
+    seen, on_code = page.evaluate(COPY_BUTTONS)
+    assert on_code == [] and (seen > 1 or name not in all_lessons())
+    page.evaluate(OPEN_ALL)
+    rows = page.evaluate(ROWS)
+    assert all(len(some) == 1 for some in rows), rows  # none is shortened
+    for box in page.evaluate(WIDE):
         assert box["isWide"] == box["fades"] == box["isReached"], box
-    for drawings in found.drawings:
-        assert drawings or page not in all_notebooks()
-        for drawing in drawings:
-            assert not drawing["scrolls"] and not drawing["hint"], drawing
-            assert drawing["text"] >= 8.99, drawing
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_each_drawing_has_its_button(look_at, page):
-    assert all(buttons == [True] for buttons in look_at(page, "dark", 1280).buttons)
+    assert fonts_of_formulas(page) == ({("CourseMath", True)} if formulas else set())
+    width = page.viewport_size["width"]
+    page.set_viewport_size({"width": 320, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    page.set_viewport_size({"width": width, "height": 900})
 
 
 @cache
@@ -209,14 +212,44 @@ def fonts_of(static):
     return drawn
 
 
-@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
-def test_each_icon_of_a_page_is_in_its_font(look_at, site, page, opened_in, width):
-    found, fonts = look_at(page, opened_in, width), fonts_of(site / "_static")
-    assert found.icons == found.icons_by_the_theme and len(found.icons) > 5
-    for name, family, weight, content in found.icons:
+def assert_icons_are_drawn(page, fonts):
+    """Fail unless each icon of a page is in its font, and the theme's own style has no other."""
+    open_menus(page)
+    icons = page.evaluate(ICONS)
+    page.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
+    assert icons == page.evaluate(ICONS) and len(icons) > 5
+    for name, family, weight, content in icons:
         assert content.startswith('"'), f"{name} has no icon"
         lacking = set(content.strip('"')) - fonts["Brands" in family, weight]
         assert not lacking, f"{name}: {family} {weight} lacks {sorted(map(ascii, lacking))}"
+
+
+@pytest.mark.everyday("L04")
+@pytest.mark.parametrize(("name", "scheme", "width"), LOOKS)
+def test_a_page_is_whole_in_both_themes(browser, site, site_address, name, scheme, width):
+    file, on_phone = site / f"{name}.html", width == 360
+    from_server = on_phone or name == "search"
+    address = f"{site_address}{name}.html" if from_server else file.as_uri()
+    options = {"scheme": scheme, "width": width, "touch": on_phone}
+    with open_page(browser, address, **options) as (page, problems):
+        assert page.evaluate(CUT_OFF) == [0, []]
+        if on_phone:
+            assert_drawings_can_be_read(page, name)
+        assert [*problems, *audit(page, scheme)] == []
+        if on_phone:
+            assert_shown_whole_and_within_reach(page, name, read(file).select("article math"))
+        other = switch_theme(page)
+        assert [*problems, *audit(page, other)] == []
+        if on_phone:
+            assert_drawings_can_be_read(page, name)
+        else:
+            assert all(buttons == [True] for buttons in page.evaluate(BUTTONS))
+        assert violations_on(page) == []  # it and what follows write into the console
+        if on_phone:
+            fades = page.evaluate(FADES)
+            assert all(fade == [True, False] for fade in fades)
+            assert bool(fades) == (name not in NOTHING_WIDE) or name not in all_lessons()
+        assert_icons_are_drawn(page, fonts_of(site / "_static"))
 
 
 def test_fonts_are_small_and_their_license_lies_beside_them(site):
@@ -228,11 +261,6 @@ def test_fonts_are_small_and_their_license_lies_beside_them(site):
     for path in folder.iterdir():  # which reserves its name for what wasn't changed
         names = {str(record) for record in TTFont(path)["name"].names if record.nameID in {1, 4, 6}}
         assert not any("awesome" in name.lower() for name in names)
-
-
-@pytest.mark.parametrize("page", all_pages())
-def test_works_when_opened_from_a_folder(browser, site, page):
-    assert problems_of(browser, (site / f"{page}.html").as_uri()) == []
 
 
 def test_the_address_of_the_site_leads_to_its_first_page(browser, site_address):
@@ -269,16 +297,6 @@ def test_search_shows_lessons_first_each_with_a_passage_of_its_text(browser, sit
         for excerpt in results.filter(has=page.locator(".context")).locator(".context").all():
             words = excerpt.inner_text().lower()
             assert ("causal" in words or "mask" in words) and "on this page" not in words
-        assert problems == []
-
-
-def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
-    address = f"{site_address}{all_lessons()[0]}.html"
-    with open_page(browser, address) as (page, problems):
-        dark_drawing = page.locator("article figure img.only-dark").first
-        assert dark_drawing.is_hidden()
-        assert switch_theme(page) == "dark"
-        assert dark_drawing.is_visible()
         assert problems == []
 
 
@@ -326,22 +344,16 @@ new PerformanceObserver((list) => {
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_moves_while_a_page_loads(browser, site_address, width):
-    with browser.new_context(viewport={"width": width, "height": 900}) as context:
-        page = context.new_page()
-        page.add_init_script(WATCH_SHIFTS)
-        page.goto(f"{site_address}{all_lessons()[0]}.html")
-        page.evaluate(AT_REST)
-        assert page.evaluate("shift") < 0.05
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_a_window_loads_only_the_drawings_that_fit_it(browser, site_address, width):
+def test_a_window_loads_only_the_drawings_that_fit_it_and_nothing_moves(
+    browser, site_address, width
+):
     with browser.new_context(viewport={"width": width, "height": 800}) as context:
         page, loaded = context.new_page(), set()
+        page.add_init_script(WATCH_SHIFTS)
         page.on("request", lambda request: loaded.add(request.url))
         page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many
         page.evaluate(AT_REST)
+        assert page.evaluate("shift") < 0.05
         drawings = page.locator("picture:has(source)").evaluate_all("""all => all.map((one) => [
           new URL(one.querySelector("source").srcset, document.baseURI).href,
           one.querySelector("img").src,
@@ -365,15 +377,13 @@ def test_the_theme_is_chosen_before_anything_is_drawn(browser, site_address, sch
     page.close()
 
 
-@pytest.mark.parametrize("kind", ["notebook", "source"])
-def test_the_download_menu_offers_both_files(browser, site_address, kind):
-    address = f"{site_address}{all_lessons()[0]}.html"
-    with open_page(browser, address) as (page, problems):
+def test_the_download_menu_offers_both_files(browser, site_address):
+    with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, problems):
         page.locator(".dropdown-download-buttons > button").click()
-        link = page.locator(f".btn-download-{kind}-button")
-        link.wait_for()
-        answer = page.request.get(urljoin(page.url, link.get_attribute("href")))
-        assert answer.ok
+        for kind in ("notebook", "source"):
+            link = page.locator(f".btn-download-{kind}-button")
+            link.wait_for()
+            assert page.request.get(urljoin(page.url, link.get_attribute("href"))).ok
         assert problems == []
 
 

@@ -47,14 +47,10 @@ def test_a_page_read_in_the_dark_is_printed_whole_and_in_light_colors(browser, s
             assert page.evaluate(FAULTS) == []
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        if name in all_lessons():
+            printed = page.pdf(format="A4", margin=dict.fromkeys(SIDES, "1cm"))
+            assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_PAGES
         assert problems == []
-
-
-@pytest.mark.parametrize("name", all_lessons())
-def test_a_lesson_fills_its_paper(browser, site_address, name):
-    with open_page(browser, f"{site_address}{name}.html") as (page, _):
-        printed = page.pdf(format="A4", margin={side: "1cm" for side in SIDES})
-    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_PAGES
 
 
 def test_what_shows_nothing_on_paper_takes_no_room_there(browser, site_address):
@@ -109,35 +105,28 @@ def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
         assert solutions.first.locator("section").is_visible()
 
 
-def test_a_prediction_is_printed_with_its_answer_whether_committed_or_not(browser, site_address):
+def test_what_a_reader_answered_is_printed_and_each_prediction_with_its_answer(
+    browser, site_address
+):
     with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
         boxes = page.locator(".attn-predict")
         boxes.first.get_by_role("radio").first.check()
         boxes.first.get_by_role("button", name="Commit").click()
-        before = [box.inner_text() for box in boxes.all()]
-        assert sum("Right" in text for text in before) == 1
-        page.emulate_media(media="print")
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        for box in boxes.all():
-            assert box.locator(".attn-explanation").is_visible()
-            assert box.inner_text().count("Right") == 1  # on paper or in the verdict
-        page.evaluate("dispatchEvent(new Event('afterprint'))")
-        page.emulate_media(media="screen")
-        assert [box.inner_text() for box in boxes.all()] == before
-
-
-def test_what_a_reader_answered_is_printed(browser, site_address):
-    with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
-        question = page.locator(".attn-predict").first
-        question.get_by_role("radio").first.check()
-        question.get_by_role("button", name="Commit").click()
         answer = page.locator(".attn-answer:has([type=text])").first
         for field in answer.get_by_role("textbox").all():
             field.fill("7")
         answer.get_by_role("button", name="Check").click()
+        before = [box.inner_text() for box in boxes.all()]
+        assert sum("Right" in text for text in before) == 1
         page.emulate_media(media="print")
-        assert question.locator(":checked").is_visible()
-        assert question.locator(".attn-explanation").is_visible()
-        assert question.get_by_role("button").all_inner_texts() == []
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert boxes.first.locator(":checked").is_visible()
+        for box in boxes.all():
+            assert box.locator(".attn-explanation").is_visible()
+            assert box.inner_text().count("Right") == 1  # on paper or in the verdict
+            assert box.get_by_role("button").all_inner_texts() == []
         assert answer.get_by_role("textbox").first.is_visible()
         assert answer.get_by_role("status").inner_text().startswith("Not yet.")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.emulate_media(media="screen")
+        assert [box.inner_text() for box in boxes.all()] == before

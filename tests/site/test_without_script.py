@@ -2,7 +2,9 @@
 
 import pytest
 from course import widgets
-from tools.lesson_runs import all_lessons, all_pages
+from course.page_lengths import VIEW
+from tools import site_builds
+from tools.lesson_runs import all_pages
 
 ATTACK = "</noscript><img src=x onerror=\"document.title = 'run'\"><script>alert(1)</script>"
 QUESTION = {
@@ -41,39 +43,31 @@ def read(browser):
 
 
 @pytest.mark.parametrize("name", all_pages())
-def test_every_widget_of_a_page_is_told_in_words(read, site_address, name):
-    page = read(f"{site_address}{name}.html")
-    views = page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
-    texts = [words.inner_text() for words in page.locator("article noscript").all()]
-    assert len(texts) == views
+def test_every_widget_of_a_page_is_told_in_words(site, name):
+    page = site_builds.read(site / f"{name}.html").article
+    texts = [" ".join(words.text.split()) for words in page.select("noscript")]
+    assert len(texts) == len(page.select(VIEW))
     for text in texts:  # each says what it is
         summary = text.partition("it needs JavaScript. ")[2]
         assert "The answer" in text or len(summary) > 30, (
             f"a widget's trait summary should say in a sentence what it shows, not {summary!r}"
         )
-    assert page.locator(".course-widget").count() == 0
 
 
-def test_each_figure_stands_once(read, site_address):
-    page = read(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many
+def test_the_page_is_whole_in_its_colors_and_has_no_dead_button(read, site_address):
+    page = read(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many figures
     light, dark = (page.locator(f"article figure img.only-{theme}") for theme in ("light", "dark"))
     assert light.count() == dark.count() > 5
     assert light.first.is_visible()
     assert not any(drawing.is_visible() for drawing in dark.all())
-
-
-def test_links_and_code_have_their_colors(read, site_address):
-    page = read(f"{site_address}{all_lessons()[0]}.html")
+    boxes = page.locator("article .math:visible")
+    assert boxes.count() == page.locator("article .math:visible > math").count() > 50
     color = "node => getComputedStyle(node).color"
     text = page.locator("article p").first.evaluate(color)
     assert page.locator("article p a:not(.headerlink)").first.evaluate(color) != text
     code = page.locator(".highlight pre").first
     assert code.locator(".kn, .k").first.evaluate(color) != code.evaluate(color)
-
-
-def test_the_bar_hides_what_scrolls_below_it_and_has_no_dead_button(read, site_address):
-    page = read(f"{site_address}{all_lessons()[0]}.html")
-    bar = page.locator(".bd-header-article")
+    bar = page.locator(".bd-header-article")  # it hides what scrolls below it
     assert bar.evaluate("bar => getComputedStyle(bar).backgroundColor") == "rgb(255, 255, 255)"
     dead = "button:not(.dropdown-download-buttons > button)"  # that opens when it is hovered
     assert not any(button.is_visible() for button in bar.locator(dead).all())
