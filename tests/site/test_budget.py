@@ -1,10 +1,18 @@
-"""Every lesson can be read in an hour: the budget of words, open code and figures."""
+"""Every lesson can be read in an hour: the budget of words, open code and figures.
+
+What is told of a lesson's minutes, to learners and to teachers, is what its page takes.
+"""
 
 import json
+import re
 
 import pytest
-from course.page_lengths import Length, length_of, limits_of, main
-from tools.lesson_runs import all_pages
+from course.page_lengths import Length, length_of, limits_of
+from tools import ROOT
+from tools.lesson_runs import all_lessons, all_on_the_path, all_pages
+from tools.site_builds import read
+
+NEAR = 5  # minutes: how much a reading time may be rounded on the start page
 
 PREDICTION = {"question": "q1 q2", "choices": ["c1", "c2 c3"], "explanation": "e1", "answers": [0]}
 STATE = {"a": {"state": PREDICTION | {"_module": "predict"}}, "b": {"state": {"_module": "other"}}}
@@ -34,11 +42,27 @@ open = 2  # not words</pre></div></div>
 """
 
 
+def minutes_of(row):
+    """Return the minutes in a row of a table of lessons: to read, for exercises."""
+    return [*map(int, re.findall(r"\d+", row.select("td")[-1].text))]
+
+
 @pytest.mark.parametrize("page", all_pages())
-def test_a_page_keeps_its_budget(site, page):
-    length = length_of((site / f"{page}.html").read_text(encoding="utf-8"))
+def test_a_page_keeps_its_budget_and_tables_tell_its_minutes(site, page):
+    html = (site / f"{page}.html").read_text(encoding="utf-8")
+    length, link = length_of(html), f'a[href="{page.split("/")[-1]}.html"]'
     excess = length.excess(limits_of(page))
     assert not excess, f"{page}: {'; '.join(excess)}"
+    source = (ROOT / f"{page}.md").read_text(encoding="utf-8")
+    exercises = sum(map(int, re.findall(r"\{effort\}`★+ (\d+) minutes?`", source)))
+    if page in all_on_the_path():
+        told, solving = minutes_of(read(site / "book/index.html").select_one(f"tr:has({link})"))
+        assert solving == exercises, f"book/index.md: exercises of {page} take {exercises} minutes"
+        assert abs(told - length.minutes) <= NEAR, f"book/index.md: {page} takes {length.minutes}"
+    if page in all_lessons():
+        row = read(site / "book/teachers.html").select_one(f"table tr:has({link})")
+        counted = [int(cell.text) for cell in row.select("td")[1:]]
+        assert counted == [length.minutes, exercises, length.predictions]
 
 
 def test_what_stands_open_is_counted():
@@ -47,21 +71,3 @@ def test_what_stands_open_is_counted():
 
 def test_minutes_are_those_of_words_code_figures_and_predictions():
     assert Length(2000, 120, 10, 10).minutes == 10 + 10 + 5 + 5
-
-
-def test_what_is_too_much_is_said():
-    excess = Length(3910, 200, 13, 0).excess(limits_of("book/L03_The_Attention_Mechanism"))
-    assert excess == ["10 words too many (3910 of 3900)", "1 figures too many (13 of 12)"]
-    assert Length(900, 0, 0, 0).excess(limits_of("book/index")) == [
-        "100 words too many (900 of 800)"
-    ]
-    assert limits_of("book/museum") == {}
-
-
-def test_the_lengths_are_printed(tmp_path, capsys):
-    (tmp_path / "book").mkdir()
-    page = PAGE.replace("three", "word " * 5000)
-    (tmp_path / "book" / "L04_Long.html").write_text(page, encoding="utf-8")
-    main(tmp_path)
-    printed = capsys.readouterr().out
-    assert "L04_Long" in printed and "1113 words too many (5013 of 3900)" in printed

@@ -27,41 +27,30 @@ def open_code(page):
     return {name for name in names if f"code of {name}" in seen}
 
 
-def test_one_reads_first_and_one_press_opens_the_code(page):
-    assert open_code(page) == READING
+def test_one_reads_first_and_one_press_opens_the_code_and_the_goals(page):
+    goal = page.get_by_role("listitem").filter(has_text="do it")
+    assert open_code(page) == READING and not goal.is_visible()
     assert switch(page).get_attribute("aria-checked") == "false"
     switch(page).click()
-    assert open_code(page) == CODING
+    assert open_code(page) == CODING and goal.is_visible()
     assert switch(page).get_attribute("aria-checked") == "true"
     switch(page).focus()
     page.keyboard.press("Space")
-    assert open_code(page) == READING
-
-
-def test_one_cell_is_opened_by_itself_and_above_the_first_heading_none_is_offered(page):
-    page.locator(".course-code summary").first.click()
-    assert open_code(page) == {"example", *READING}
-    offer = page.locator("article > section > .cell summary")
-    assert offer.count() == 1 and not offer.is_visible()
-    assert page.locator("#fig-dot").is_visible()
-
-
-def test_what_a_lesson_is_good_for_is_folded(page):
-    goal = page.get_by_role("listitem").filter(has_text="do it")
-    assert not goal.is_visible()
-    page.get_by_text("After this lesson you can").click()
-    assert goal.is_visible()
-    page.get_by_text("After this lesson you can").click()
-    switch(page).click()
-    assert goal.is_visible()
+    assert open_code(page) == READING and not goal.is_visible()
 
 
 def title_of_exercise(page):
     return page.locator("#ex-write > summary")
 
 
-def test_an_exercise_in_code_is_one_line_until_it_is_opened(page):
-    assert title_of_exercise(page).is_visible()
+def test_each_fold_opens_by_itself_and_above_the_first_heading_no_code_is_offered(page):
+    page.locator(".course-code summary").first.click()
+    assert open_code(page) == {"example", *READING}
+    offer = page.locator("article > section > .cell summary")
+    assert offer.count() == 1 and not offer.is_visible()
+    assert page.locator("#fig-dot").is_visible()
+    page.get_by_text("After this lesson you can").click()
+    assert page.get_by_role("listitem").filter(has_text="do it").is_visible()
     assert "about 10 minutes" in title_of_exercise(page).inner_text()
     text, solution = page.get_by_text("Text of write"), page.locator("#sol-write")
     assert not text.is_visible() and not solution.is_visible()
@@ -73,33 +62,32 @@ def test_an_exercise_in_code_is_one_line_until_it_is_opened(page):
     assert not text.is_visible()
 
 
-@pytest.mark.parametrize("from_page", ["switch", "plain"])
-def test_a_link_to_an_exercise_opens_it(page, small_address, from_page):
-    page.goto(f"{small_address}{from_page}.html")
-    for _ in range(2):  # also where it was followed before
-        page.locator("article a[href$='#ex-write']").last.click()
-        page.wait_for_url("**/switch.html#ex-write")
-        page.get_by_text("Text of write").wait_for()
-        page.wait_for_timeout(100)
-        assert 0 <= title_of_exercise(page).bounding_box()["y"] < 450
-        title_of_exercise(page).click()
-        assert not page.get_by_text("Text of write").is_visible()
+def test_a_link_to_an_exercise_opens_it(page, small_address):
+    for from_page in ("switch", "plain"):
+        page.goto(f"{small_address}{from_page}.html")
+        for _ in range(2):  # also where it was followed before
+            page.locator("article a[href$='#ex-write']").last.click()
+            page.wait_for_url("**/switch.html#ex-write")
+            page.get_by_text("Text of write").wait_for()
+            page.wait_for_timeout(100)
+            assert 0 <= title_of_exercise(page).bounding_box()["y"] < 450
+            title_of_exercise(page).click()
+            assert not page.get_by_text("Text of write").is_visible()
 
 
-@pytest.mark.parametrize("end", ["#ex-write", "#sol-write", "?highlight=text"])
-def test_who_comes_by_a_link_or_from_the_search_finds_it_open(browser, small_address, end):
-    with open_page(browser, f"{small_address}switch.html{end}") as (page, problems):
-        assert page.get_by_text("Text of write").is_visible()
-        assert problems == []
-
-
-def test_on_paper_and_as_a_result_of_the_search_an_exercise_is_open(page):
+def test_who_comes_by_a_link_or_from_the_search_finds_it_open_and_so_does_paper(
+    page, small_address
+):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.get_by_text("Text of write").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not page.get_by_text("Text of write").is_visible()
-    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")
-    page.goto(page.url)
+    for end in ("#ex-write", "#sol-write", "?highlight=text"):
+        page.goto("about:blank")
+        page.goto(f"{small_address}switch.html{end}")
+        assert page.get_by_text("Text of write").is_visible()
+    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")  # as the search does
+    page.goto(f"{small_address}switch.html")
     assert page.get_by_text("Text of write").is_visible()
 
 
@@ -115,26 +103,20 @@ def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browse
     page.close()
 
 
-def test_a_line_explains_the_switch_on_the_first_page_alone(page, small_address):
+def test_a_line_explains_the_switch_on_the_first_page_alone_and_the_choice_is_kept(
+    page, small_address
+):
     words = page.locator(".course-code-words")
     assert words.is_visible()
     page.goto(f"{small_address}other.html")
     assert words.count() == 0 and open_code(page) == set()
     page.go_back()
     assert words.count() == 0
-
-
-def test_the_choice_holds_on_every_page_and_is_kept_and_explained_until_it_was_made(
-    page, small_address
-):
-    words = page.locator(".course-code-words")
-    assert words.is_visible()
     switch(page).click()
-    assert words.count() == 0
     page.reload()
     assert open_code(page) == CODING
     page.goto(f"{small_address}other.html")
-    assert open_code(page) == {"other"} and words.count() == 0
+    assert open_code(page) == {"other"}
     switch(page).click()
     page.go_back()
     assert open_code(page) == READING and words.count() == 0

@@ -35,9 +35,18 @@ def test_a_press_shows_it_large_in_its_theme_and_another_leads_back(browser, add
         assert problems == []
 
 
-def test_the_keyboard_reaches_it_and_enter_and_escape_do_the_same(browser, address):
+def test_its_button_is_seen_where_the_pointer_is_or_the_keyboard_and_moves_nothing(
+    browser, address
+):
     with open_page(browser, address) as (page, problems):
         button = page.locator("#fig-wide > button")
+        opacity = "button => getComputedStyle(button).opacity"
+        assert button.evaluate(opacity) == "0"
+        page.locator("#fig-wide figcaption").hover()
+        assert button.evaluate(opacity) == "1"
+        page.emulate_media(media="print")
+        assert button.is_hidden()
+        page.emulate_media(media="screen")
         assert button.get_attribute("aria-label") == "Full screen: Figure 1"
         for _ in range(40):
             page.keyboard.press("Tab")
@@ -57,22 +66,10 @@ def test_the_keyboard_reaches_it_and_enter_and_escape_do_the_same(browser, addre
         page.evaluate("document.exitFullscreen()")  # a browser with a window does so at Escape
         page.wait_for_function(SMALL)
         page.locator("#fig-wide > button[aria-label='Full screen: Figure 1']").wait_for()
-        assert problems == []
-
-
-def test_nothing_moves_and_the_button_is_seen_where_the_pointer_is(browser, address):
-    with open_page(browser, address) as (page, _):
-        with_script = page.evaluate(PLACES)
-        button = page.locator("#fig-wide > button")
-        opacity = "button => getComputedStyle(button).opacity"
-        assert button.evaluate(opacity) == "0"
-        page.locator("#fig-wide figcaption").hover()
-        assert button.evaluate(opacity) == "1"
-        page.emulate_media(media="print")
-        assert button.is_hidden()
-        page.emulate_media(media="screen")
+        with_button = page.evaluate(PLACES)
         button.evaluate("button => button.remove()")
-        assert page.evaluate(PLACES) == with_script
+        assert page.evaluate(PLACES) == with_button
+        assert problems == []
 
 
 def test_where_a_part_of_a_page_cant_be_shown_so_nothing_is_offered(browser, address):

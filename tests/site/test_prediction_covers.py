@@ -62,17 +62,8 @@ def covers(page):
     return page.get_by_role("button", name=BUTTON)
 
 
-def test_what_answers_is_covered_until_its_reader_commits(page):
+def test_a_cover_is_a_line_until_its_reader_commits_and_all_else_stands_open(page):
     assert shown(page) == set()
-    commit(page, 0)
-    assert shown(page) == FIRST
-    commit(page, 1)
-    assert shown(page) == FIRST
-    commit(page, 2)
-    assert shown(page) == FIRST | THIRD
-
-
-def test_a_cover_is_a_line_and_all_else_stands_open(page):
     seen = page.evaluate(UNCOVERED)
     for words in ("before all", "Open prose", "Right below", "'output '", "Next", "Below a heading",
                   "Dot (hand-built)", "Said of the dot", "Kept open"):  # fmt: skip
@@ -92,11 +83,13 @@ def test_a_cover_is_a_line_and_all_else_stands_open(page):
       return document.elementFromPoint(x + width / 4, y + height / 4) === button;
     }""")
     assert page.locator("figure .course-cover").bounding_box()["height"] < 50
-    commit(page, 2)
+    for number, opened in enumerate((FIRST, FIRST, FIRST | THIRD)):
+        commit(page, number)
+        assert shown(page) == opened
     assert page.locator("figure .course-cover").bounding_box()["height"] > 50
 
 
-def test_a_press_opens_all_that_answers_one_prediction_and_the_keyboard_goes_on_there(page):
+def test_a_press_opens_what_answers_one_prediction_and_three_presses_open_all(page):
     cover = covers(page).first
     cover.focus()
     page.keyboard.press("Enter")
@@ -105,10 +98,6 @@ def test_a_press_opens_all_that_answers_one_prediction_and_the_keyboard_goes_on_
     page.reload()
     page.locator(".attn-predict").first.wait_for()
     assert shown(page) == FIRST
-
-
-def test_after_three_presses_nothing_is_covered(page):
-    covers(page).first.click()
     covers(page).first.click()
     assert shown(page) == FIRST | THIRD
     assert covers(page).count() == 0
@@ -134,17 +123,17 @@ def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     assert shown(page) == set()
 
 
-@pytest.mark.parametrize("end", ["#fig-covered", "#next", "#:~:text=said", "?highlight=dot"])
-def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, end):
-    with open_page(browser, f"{address}{end}") as (page, problems):
-        assert shown(page) == FIRST | THIRD | FOURTH
-        page.reload()
-        page.locator(".attn-predict").first.wait_for()
-        assert shown(page) == FIRST | THIRD | FOURTH
-        assert problems == []
+def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address):
+    for end in ("#fig-covered", "#next", "#:~:text=said", "?highlight=dot"):
+        with open_page(browser, f"{address}{end}") as (page, problems):
+            assert shown(page) == FIRST | THIRD | FOURTH
+            page.reload()
+            page.locator(".attn-predict").first.wait_for()
+            assert shown(page) == FIRST | THIRD | FOURTH
+            assert problems == []
 
 
-def test_a_link_within_the_page_and_paper_uncover_nothing_for_good_a_search_does(page):
+def test_a_link_within_the_page_and_paper_uncover_nothing_for_good(page):
     page.get_by_role("link", name="There").click()
     page.reload()
     page.locator(".attn-predict").first.wait_for()
@@ -154,11 +143,6 @@ def test_a_link_within_the_page_and_paper_uncover_nothing_for_good_a_search_does
     assert answer.evaluate("a => getComputedStyle(a).opacity") == "1"
     assert not covers(page).first.is_visible()
     page.emulate_media(media="screen")
-    # The search leaves its words in the storage, and the page that marks them takes them out.
-    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'dot')")
-    page.goto(page.url.partition("#")[0])
-    page.locator(".attn-predict").first.wait_for()
-    assert shown(page) == FIRST | THIRD | FOURTH
 
 
 def test_without_script_nothing_is_covered(browser, address):

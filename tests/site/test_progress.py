@@ -71,6 +71,7 @@ def test_untouched_pages_say_and_keep_nothing(reader):
         assert lines(page) == []
         assert page.locator(".course-kept").is_hidden()
         assert page.locator(".course-progress:visible").count() == 0
+        assert page.locator(".course-states").count() == 0  # no links to what a reader answers
         assert kept(page) == []
 
 

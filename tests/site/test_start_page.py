@@ -3,36 +3,20 @@
 import json
 import re
 
-import pytest
-from course.page_lengths import length_of
 from tools.browsing import open_page
 from tools.lesson_runs import all_on_the_path
 from tools.site_builds import read
 
-NEAR = 5  # minutes: how much a reading time may be rounded
 
-
-@pytest.mark.parametrize("lesson", all_on_the_path())
-def test_minutes_in_the_table_of_lessons_are_those_of_its_page(site, lesson):
-    row = read(site / "book/index.html").select_one(
-        f'tr:has(a[href="{lesson.split("/")[-1]}.html"])'
-    )
-    reading, exercises = map(int, re.findall(r"\d+", row.select("td")[-1].text))
-    page = read(site / f"{lesson}.html")
-    efforts = page.select(".exercise .effort")
-    counted = sum(int(re.search(r"(\d+) minute", effort.text)[1]) for effort in efforts)
-    minutes = length_of(str(page)).minutes
-    assert exercises == counted, f"book/index.md: the exercises of {lesson} take {counted} minutes"
-    assert abs(reading - minutes) <= NEAR, f"book/index.md: {lesson} takes {minutes} to read"
-
-
-def test_the_sidebar_says_the_minutes_of_the_table_of_lessons(site):
+def test_the_sidebar_and_the_hours_below_the_title_are_those_of_the_table_of_lessons(site):
     index = read(site / "book/index.html")
-    rows = [row.select("td")[-1].text for row in index.select("article table tbody tr")]
+    texts = [row.select("td")[-1].text for row in index.select("article table tbody tr")]
+    minutes = [[*map(int, re.findall(r"\d+", text))] for text in texts]
     lines = index.select(".bd-sidebar-primary nav .course-minutes")
-    assert [line.text for line in lines] == [
-        f"{re.search('[0-9]+', row)[0]} minutes" for row in rows
-    ]
+    assert [line.text for line in lines] == [f"{reading} minutes" for reading, _ in minutes]
+    first = index.select_one("article h1").find_next("p").text.split("\n")[0]
+    hours = [round(sum(some) / 60) for some in zip(*minutes, strict=True)]
+    assert [*map(int, re.findall(r"\d+", first))] == hours
 
 
 def test_every_sidebar_says_the_minutes_that_a_page_gives_itself(small):
@@ -65,16 +49,6 @@ def test_the_lab_leads_on_to_an_anchor_that_is_there_and_its_fold_holds_what_is_
         page.locator(".attn-more summary").press("Enter")
         assert send.is_visible() and page.get_by_role("button", name="Another seed").is_visible()
         assert problems == []
-
-
-def test_below_the_title_stand_the_hours_that_the_table_of_lessons_adds_up_to(site):
-    page = read(site / "book/index.html")
-    rows = [row.select("td")[-1].text.split("+") for row in page.select("article tbody tr")]
-    minutes = [sum(map(int, numbers)) for numbers in zip(*rows, strict=True)]
-    first = page.select_one("article h1").find_next("p").text
-    assert [int(hours) for hours in re.findall(r"\d+", first.split("\n")[0])] == [
-        round(some / 60) for some in minutes
-    ]
 
 
 def test_on_a_phone_the_path_names_every_lesson_and_needs_no_sideways_scroll(browser, site_address):
