@@ -4,7 +4,7 @@ A check never raises for a wrong answer and never prints the solution. It return
 Its message names the mistake when the answer is exactly what that mistake would produce.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import permutations, product
 from numbers import Real
@@ -35,6 +35,8 @@ from attncourse.checking.tensor_hints import Pair, relation
 from attndoctor.support.check_result import CheckResult
 
 FEW = 12  # whole numbers that a hint shows
+Outcomes = Sequence[tuple[Sequence[Any], Outcome, Outcome]]  # a case, what came, what was wanted
+Known = Callable[[], Iterator[tuple[str, Callable[[Sequence[Any]], Outcome]]]]
 
 
 def correct(message: str) -> CheckResult:
@@ -160,11 +162,10 @@ def check_numbers(
     if given.numel() == expected.numel() and 1 in (given.squeeze().dim(), expected.dim()):
         given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
     if given.shape != expected.shape:
-        commas = given.numel() > expected.numel() and not holds(answer, (float, torch.Tensor))
-        return not_yet(
-            f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
-            + " (A comma separates numbers: write 0.25 with a point.)" * commas
-        )
+        told = f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
+        if given.numel() > expected.numel() and not holds(answer, (float, torch.Tensor)):
+            told += " (A comma separates numbers: write 0.25 with a point.)"
+        return not_yet(told)
     if not given.isfinite().all():
         return not_yet("One of your numbers is infinite, or isn't a number: nan.")
     ours, right = given.flatten().tolist(), expected.flatten().tolist()
@@ -253,44 +254,75 @@ def check_function(
         return not_a_function(answer)
     given = [call(as_function(answer), case) for case in cases]
     wanted = [call(reference, case) for case in cases]
-    if all(agree(g, w, tolerance) for g, w in zip(given, wanted, strict=True)):
-        return correct(praise)
     outcomes = list(zip(cases, given, wanted, strict=True))
-    wrong_ones = [(c, g, w) for c, g, w in outcomes if not agree(g, w, tolerance)]
-    for same in (agree, _agree_but_for_a_guard):
+    wrong = [(c, g, w) for c, g, w in outcomes if not agree(g, w, tolerance)]
+    if not wrong:
+        return correct(praise)
+
+    def known() -> Iterator[Any]:
+        """Yield each usual mistake's hint, and what it answers in a case."""
         for mistake in mistakes:
-            wrong = partial(call, as_function(mistake.answer))
-            if all(
-                g.complaint == (w := wrong(c)).complaint and same(g, w, tolerance)
-                for c, g, _ in outcomes
-            ) and any(agree(g, wrong(c), tolerance) for c, g, _ in wrong_ones):
-                return not_yet(mistake.hint)
-    if own := otherwise(answer):
-        return not_yet(own)
-    case, first, _ = wrong_ones[0]
-    came = [as_tensor(part) for _, g, _ in wrong_ones for part in as_outputs(g.outputs)]
-    numbers = {n for part in came if part is not None for n in part.flatten().tolist() if n == n}
-    tells = len(numbers) > 2 and not any(g.error for _, g, _ in outcomes)  # not by chance
-    others = list(changes(answer, case)) if len(numbers) > 2 else []
-    for says, changed in others:
-        made = [(g, call(reference, changed(c))) for c, g, _ in outcomes]
-        tried = [(g, other) for g, other in made if other.error is None]
-        if 2 * len(tried) > len(made) and all(agree(g, o, tolerance) for g, o in tried):
-            return not_yet(says)
-    for (says, changed), mistake in product(others, mistakes) if tells else ():
-        wrong = partial(call, as_function(mistake.answer))
-        if all(agree(g, wrong(changed(c)), tolerance) for c, g, _ in outcomes):
-            return not_yet(f"{mistake.hint} {says.replace('All', 'The rest', 1)}")
-    difference = first.complaint or _difference(
-        case, [(g, w) for _, g, w in wrong_ones], output_names, tolerance
+            yield mistake.hint, partial(call, as_function(mistake.answer))
+
+    return not_yet(
+        _of_a_mistake(outcomes, wrong, known, tolerance)
+        or otherwise(answer)
+        or _of_an_argument(answer, reference, outcomes, wrong, known, tolerance)
+        or _of_a_case(answer, reference, outcomes, wrong, output_names, tolerance)
     )
-    if not first.complaint:
-        difference += ignored(answer, reference)
-    kept = [c for c, g, w in outcomes if agree(g, w, tolerance)]
-    if not kept:
-        return not_yet(difference)
-    told = where(answer, kept, [c for c, _, _ in wrong_ones]) if len(wrong_ones) > 1 else ""
-    return not_yet(f"{difference} {told or f'({len(kept)} of {len(outcomes)} cases are right.)'}")
+
+
+def _of_a_mistake(outcomes: Outcomes, wrong: Outcomes, known: Known, tolerance: float) -> str:
+    """Return the hint of the mistake that behaves like the answer in every case, if one does."""
+    for same in (agree, _agree_but_for_a_guard):
+        for hint, answered in known():
+            if all(
+                given.complaint == (theirs := answered(case)).complaint
+                and same(given, theirs, tolerance)
+                for case, given, _ in outcomes
+            ) and any(agree(given, answered(case), tolerance) for case, given, _ in wrong):
+                return hint
+    return ""
+
+
+def _of_an_argument(
+    answer: Any, reference: Callable, outcomes: Outcomes, wrong: Outcomes, known: Known,
+    tolerance: float,
+) -> str:  # fmt: skip
+    """Return with which other argument all would be right, or be a known mistake, if with one."""
+    came = [as_tensor(part) for _, given, _ in wrong for part in as_outputs(given.outputs)]
+    numbers = {n for part in came if part is not None for n in part.flatten().tolist() if n == n}
+    if len(numbers) <= 2:  # they may agree by chance
+        return ""
+    others = list(changes(answer, wrong[0][0]))
+    for says, changed in others:
+        made = [(given, call(reference, changed(case))) for case, given, _ in outcomes]
+        tried = [(given, other) for given, other in made if other.error is None]
+        if 2 * len(tried) > len(made) and all(agree(g, o, tolerance) for g, o in tried):
+            return says
+    if any(given.error for _, given, _ in outcomes):
+        return ""
+    for (says, changed), (hint, answered) in product(others, known()):
+        if all(agree(given, answered(changed(case)), tolerance) for case, given, _ in outcomes):
+            return f"{hint} {says.replace('All', 'The rest', 1)}"
+    return ""
+
+
+def _of_a_case(
+    answer: Any, reference: Callable, outcomes: Outcomes, wrong: Outcomes,
+    output_names: Sequence[str], tolerance: float,
+) -> str:  # fmt: skip
+    """Return what is wrong in the first case that is, and how many cases are right."""
+    case, first, _ = wrong[0]
+    told = first.complaint
+    if not told:
+        told = _difference(case, [(g, w) for _, g, w in wrong], output_names, tolerance)
+        told += ignored(answer, reference)
+    right = [case for case, given, wanted in outcomes if agree(given, wanted, tolerance)]
+    if not right:
+        return told
+    which = where(answer, right, [case for case, _, _ in wrong]) if len(wrong) > 1 else ""
+    return f"{told} {which or f'({len(right)} of {len(outcomes)} cases are right.)'}"
 
 
 def _in_brief(numbers: torch.Tensor) -> str:
@@ -344,47 +376,54 @@ def _difference(
         mixed = [ours[i] for i in order]
         if all(same_numbers(a, b, tolerance) for a, b in zip(mixed, theirs, strict=True)):
             return f"The results are right, but in another order than {', '.join(names)}."
-    outputs = list(zip(names, ours, theirs, strict=False))
-    whys = {
-        i: relation(_pairs(outcomes, i, tolerance), tolerance)
-        for i, (_, a, b) in enumerate(outputs)
-        if not same_numbers(a, b, tolerance)
+    pairs = {
+        i: _pairs(outcomes, i, tolerance)
+        for i, (one, other) in enumerate(zip(ours, theirs, strict=True))
+        if not same_numbers(one, other, tolerance)
     }
-    for i, why in sorted(whys.items(), key=lambda found: not found[1]):  # the one that tells most
-        named, a, b = outputs[i]
-        name, called = named[0].upper() + named[1:], f"when called with {describe(case)}."
-        ours_, theirs_ = as_tensor(a), as_tensor(b)
-        if ours_ is None and isinstance(a, list):
-            return f"{name} should be numbers, {called[:-1]}: {shortened(a)} came."
-        is_number = theirs_ is not None and theirs_.dim() == 0
-        if ours_ is None or theirs_ is None or (is_number and ours_.numel() > 1):
-            came = f"a {type(a).__name__}" if ours_ is None else describe([a])
-            wanted = (
-                "True or False" if isinstance(b, bool) else "a number" if is_number else "numbers"
-            )
-            return f"{name} should be {wanted}, not {came}."
-        kind = torch.as_tensor(b).dtype
-        if kind == torch.bool != torch.as_tensor(a).dtype:
-            return f"{name} should hold True and False, and yours holds numbers, {called}"
-        if kind == torch.bool and theirs_.dim() and ours_.shape == theirs_.shape:
-            pairs = _pairs(outcomes, i, tolerance)
+    if not pairs:
+        raise ValueError("no difference: the outcomes agree")
+    why = {i: relation(found, tolerance) for i, found in pairs.items()}
+    i = next((i for i in why if why[i]), next(iter(why)))  # the output that tells most
+    return _of_an_output(names[i], ours[i], theirs[i], case, pairs[i], why[i])
+
+
+def _of_an_output(
+    name: str, given: Any, right: Any, case: Sequence[Any], pairs: Sequence[Pair], why: str
+) -> str:
+    """Return how an output differs from the right one; pairs are both, in each wrong case."""
+    title, called = name[0].upper() + name[1:], f"when called with {describe(case)}."
+    came, wanted = as_tensor(given), as_tensor(right)
+    if came is None and isinstance(given, list):
+        return f"{title} should be numbers, {called[:-1]}: {shortened(given)} came."
+    is_number = wanted is not None and wanted.dim() == 0
+    if came is None or wanted is None or (is_number and came.numel() > 1):
+        kind = (
+            "True or False" if isinstance(right, bool) else "a number" if is_number else "numbers"
+        )
+        found = f"a {type(given).__name__}" if came is None else describe([given])
+        return f"{title} should be {kind}, not {found}."
+    dtype = torch.as_tensor(right).dtype
+    if dtype == torch.bool:
+        if torch.as_tensor(given).dtype != torch.bool:
+            return f"{title} should hold True and False, and yours holds numbers, {called}"
+        if wanted.dim() and came.shape == wanted.shape:
             for way, truth in (("seldom", True), ("often", False)):
-                if all((right == truth)[came == truth].all() for came, right in pairs):
-                    return f"{name} says True too {way}: where it says {truth}, it is right."
-        few = max(theirs_.numel(), ours_.numel()) <= FEW
-        if theirs_.dim() < 2 and few and not kind.is_floating_point:
-            return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}{why}"
-        if ours_.shape != theirs_.shape:
-            shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"
-            sizes = sorted({*theirs_.shape} ^ {*ours_.shape})
-            return f"{name} should have shape {shapes}, {called}{why}{read_aloud(sizes, case)}"
-        if ours_.isnan().any() and not theirs_.isnan().any():
-            return f"Something in {named} isn't a number: it holds nan {called} Was 0 divided by 0?"
-        if ours_.isinf().any() and not theirs_.isinf().any():
-            return f"Something in {named} is infinite {called}"
-        gap = (ours_ - theirs_).abs().max().item()
-        if theirs_.dim() == 0:
-            return f"{name} is off by {gap:.2g} {called}{why}"
-        off = f"the numbers of {named} are off by up to {gap:.2g} {called}{why}"
-        return f"The shape is right, but {off}"
-    raise ValueError("no difference: the outcomes agree")
+                if all((theirs == truth)[ours == truth].all() for ours, theirs in pairs):
+                    return f"{title} says True too {way}: where it says {truth}, it is right."
+    is_short = wanted.dim() < 2 and max(wanted.numel(), came.numel()) <= FEW
+    if is_short and not dtype.is_floating_point:
+        return f"{title} should be {_in_brief(wanted)}, not {_in_brief(came)}, {called}{why}"
+    if came.shape != wanted.shape:
+        shapes = f"{list(wanted.shape)}, not {list(came.shape)}"
+        sizes = sorted({*wanted.shape} ^ {*came.shape})
+        return f"{title} should have shape {shapes}, {called}{why}{read_aloud(sizes, case)}"
+    if came.isnan().any() and not wanted.isnan().any():
+        return f"Something in {name} isn't a number: it holds nan {called} Was 0 divided by 0?"
+    if came.isinf().any() and not wanted.isinf().any():
+        return f"Something in {name} is infinite {called}"
+    gap = (came - wanted).abs().max().item()
+    if is_number:
+        return f"{title} is off by {gap:.2g} {called}{why}"
+    off = f"the numbers of {name} are off by up to {gap:.2g} {called}{why}"
+    return f"The shape is right, but {off}"
