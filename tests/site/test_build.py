@@ -8,6 +8,8 @@ from tools.browsing import open_page
 from tools.lesson_runs import all_notebooks
 from tools.site_builds import read
 
+from attnlib import palette
+
 
 def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
     assert "Executing" not in site_build.stdout
@@ -67,7 +69,7 @@ def test_a_phone_has_drawings_of_its_own_in_both_themes(small):
         svg = (small / address).read_text(encoding="utf-8")
         size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
         assert [round(float(side) * 96 / 72) for side in size.groups()] == [int(width), int(height)]
-        assert ("#1f2328" in svg) == (theme == "light")
+        assert (palette.MUTED in svg) == (theme == "light")
         assert ("#e6e8eb" in svg) == (theme == "dark")
 
 

@@ -67,7 +67,8 @@ COPY_BUTTONS = """() => {
 # Of each part of a widget that scrolls, once it is too wide: whether it fades at the right, and
 # whether it still does at its end. At the left the names of its rows stay.
 FADES = """async () => {
-  const drawn = () => new Promise(requestAnimationFrame);
+  // What was scrolled is known in the next frame, so the one after it is asked.
+  const drawn = () => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
   const fades = (box) => getComputedStyle(box).maskImage !== "none"
     && parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0;
   const found = [];
