@@ -179,8 +179,8 @@ def _require_model(model: object) -> None:
 def _attention(model: TransformerModel, layer: int) -> MultiHeadAttention:
     _require_model(model)
     layers = len(model.blocks)
-    if not -layers <= layer < layers:
-        raise ValueError(f"layer must be from {-layers} to {layers - 1}, got {layer}")
+    if layer not in range(-layers, layers):
+        raise ValueError(f"layer must be from {-layers} to {layers - 1}, got {layer!r}")
     attention = model.blocks[layer].attention
     assert isinstance(attention, MultiHeadAttention)
     return attention

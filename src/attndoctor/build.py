@@ -291,7 +291,7 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
         which = "can't be found" if heads is None else f"is {heads}"
         raise CallError(TEXT("heads of a module", kind=type(module).__name__, which=which))
     widths = _widths(module)
-    if options.num_heads and all(width % heads for width in widths):
+    if options.num_heads and widths and all(width % heads for width in widths):
         raise CallError(TEXT("heads of no width", heads=heads, widths=", ".join(map(str, widths))))
     for width in widths:
         sizes = as_built(module, Sizes(width, heads, heads)) if width % heads == 0 else None

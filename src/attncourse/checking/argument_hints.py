@@ -2,6 +2,7 @@
 
 import dis
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 Case = Sequence[Any]
+VARIABLE = re.compile("(LOAD|STORE)_(?:FAST|DEREF|CLOSURE)")  # in the name of a step
 
 
 def _names(function: Callable, case: Case) -> list[str]:
@@ -87,13 +89,14 @@ def ignored(function: Callable, reference: Callable) -> str:
 def _read(function: Callable) -> list[tuple[str, bool]]:
     """Return the name of each argument, and whether the function reads it before it sets it."""
     code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
+    if not isinstance(code, CodeType) or inspect.ismethod(function):
         return []
     read: dict[Any, bool] = {}
-    branches = False  # what is set below may be set in one branch alone
+    branches = bool(code.co_exceptiontable)  # what is set below may be set in one branch alone
     for step in dis.get_instructions(code):
-        for name in step.argval if isinstance(step.argval, tuple) else (step.argval,):
-            if step.opname != "MAKE_CELL":  # where an inner function reads it, too
-                read.setdefault(name, branches or not step.opname.startswith("STORE_"))
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        # From Python 3.13 on one step may set a name and read another: STORE_FAST_LOAD_FAST.
+        for name, way in zip(names, VARIABLE.findall(step.opname), strict=False):
+            read.setdefault(name, branches or way == "LOAD")
         branches |= step.opcode in dis.hasjrel
     return [(name, read.get(name, False)) for name in code.co_varnames[: code.co_argcount]]

@@ -65,8 +65,8 @@ _ADVICE = {
     "a root or a logarithm: which number comes in there, and should it be left out?",
     "values to unpack": "On the left of = stand more names, or fewer, than there are things on "
     "the right. A tensor counts as the rows along its first axis, a shape as its sizes.",
-    r"missing \d+ required positional": "It is also called without that: give the argument a "
-    "default, as the exercise does.",
+    r"missing \d+ required positional": "Something is called without it: pass it or, where "
+    "it is your function, give it the exercise's default.",
     "cast to the desired output type": "An operation in place, as /=, keeps the dtype, and parts "
     "of whole numbers don't fit in there. Make a new tensor.",
     r"Dimension out of range|t\(\) expects": "A tensor has fewer axes, or more, than you take it "
@@ -104,11 +104,11 @@ _ADVICE = {
     "KeyError|^'[^']+'$": "Is the name of the key right? `in` asks whether a case has it.",
     "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
+    "NoneType": "Something is None: was it never given, or made by a function without a return?",
     "object is not callable": "What stands before parentheses is called. To pick from a tensor, a "
     "list or a shape, take brackets.",
-    "NoneType": "Something is None: was it never given, or made by a function without a return?",
-    r"'(list|tuple|float|int)' object has no attribute": "That isn't a tensor. torch.tensor makes "
-    "one of numbers, torch.stack of tensors; and a function that returns a pair must be unpacked.",
+    r"'(list|tuple|float|int)' object has no attribute": "Did you mean a tensor? torch.tensor "
+    "makes one of numbers, torch.stack of tensors; and what returns a pair must be unpacked.",
 }
 
 # Two sizes that don't fit, or the one that is too small, in torch's words.
@@ -151,7 +151,7 @@ def _limited() -> Iterator[None]:
         )
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST_CALL)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_CALL, 1)  # again: a bare except catches one
     try:
         yield
     finally:

@@ -138,7 +138,7 @@ def _in_part(pairs: Sequence[Pair], tolerance: float) -> str:
 
 
 def _spread(pairs: Sequence[Pair], tolerance: float) -> str:
-    """Return in which way rows of shares are wrong whose largest number is in its place."""
+    """Return in which way rows of shares are wrong that are in the right order."""
     sharper = set()
     for ours, right in pairs:
         if ours.shape != right.shape or not right.dim() or right.shape[-1] < 2 or right.le(0).any():
@@ -146,10 +146,12 @@ def _spread(pairs: Sequence[Pair], tolerance: float) -> str:
         sums = torch.stack([ours.sum(-1), right.sum(-1)])
         if not same_numbers(sums, torch.ones_like(sums), tolerance):
             return ""
-        if not torch.equal(ours.argmax(-1), right.argmax(-1)):
+        gap = ours.amax(-1) - right.amax(-1)
+        in_order = torch.equal(ours.argsort(-1), right.argsort(-1))
+        if not in_order or ours.lt(0).any() or gap.abs().le(tolerance).any():
             return ""
-        sharper |= set((ours.amax(-1) > right.amax(-1)).flatten().tolist())
-    says = "Each row sums to 1, and its largest number is in its place, but its numbers are too"
+        sharper |= set((gap > 0).flatten().tolist())
+    says = "Each row sums to 1, and its numbers are in the right order, but they are too"
     if sharper == {True}:
         return f"{says} far apart: were the scores too large?"
     alike = "much alike: were the scores too small, or is there a softmax too many?"

@@ -1,6 +1,7 @@
 """What is said of wrong numbers and tensors without knowing how they came about."""
 
 import math
+from contextlib import suppress
 
 import pytest
 import torch
@@ -226,6 +227,16 @@ def sets_an_argument_of_long_ones(q, k, n):
     return blind(q @ k.T) * n
 
 
+def tries_to_set_an_argument(q, k, n):
+    with suppress(AttributeError):
+        n = q.foo
+    return blind(q @ k.T) * n
+
+
+def sets_and_reads_in_one_step(q, k, n):
+    return blind((m := q @ k.T) + n - n) + 0 * m
+
+
 @pytest.mark.parametrize(
     ("right", "cases", "answer", "words"),
     [
@@ -259,6 +270,8 @@ def sets_an_argument_of_long_ones(q, k, n):
         (scaled, SQUARE, lambda q, k, n: 4.0, "never uses `q` and `k` and `n`.|"),
         (scaled, SQUARE, sets_an_argument, "never uses `n`.|"),
         (scaled, SQUARE, sets_an_argument_of_long_ones, "2.|"),
+        (scaled, SQUARE, tries_to_set_an_argument, "2.|"),
+        (scaled, SQUARE, sets_and_reads_in_one_step, "2.|"),
         # two things at once: a mistake, and what an argument was taken for
         (gained, GAINED, lambda x, gain: x.exp(), "own hint The rest would be right if `gain`"),
         # where it is right

@@ -18,7 +18,7 @@ export function commonFactor(before, after) {
   return stayed[largest] > 0 ? after[largest] / before[largest] : null;
 }
 
-function inWords(before, after, changed) {
+function changeInWords(before, after, changed) {
   const others =
     changed > 1 ? ` It is one of ${changed} rows that changed.` : " No other row changed.";
   const factor = commonFactor(before, after);
@@ -62,7 +62,7 @@ export function createRowChange(tokens) {
     });
     legend.hidden = then === null;
     note.textContent = then
-      ? inWords(then, now, changed)
+      ? changeInWords(then, now, changed)
       : "Change a look, and its row appears here, before and after.";
   }
   return { node, draw };
