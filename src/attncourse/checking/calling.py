@@ -27,8 +27,8 @@ _ADVICE = {
     "returns the largest numbers alone.",
     "view size is not compatible": "After a transpose the numbers no longer lie in memory in that "
     "order, and a view can't move them. `reshape` copies where it must.",
-    "does not match the shape of the indexed tensor": "A mask that is used as an index needs the "
-    "axes in front as well. `masked_fill` and torch.where add them by themselves.",
+    "does not match the shape of the indexed tensor": "A mask that is used as an index must have "
+    "the axes that it stands for: look at both shapes, axis by axis.",
     "Boolean value of Tensor": "A tensor of many values is neither true nor false. To ask whether "
     "there is one, write `is not None`; of what is in it, `.any()` or `.all()`.",
     "leaf Variable": "A parameter can't be changed in place while gradients are recorded. Change "

@@ -316,8 +316,11 @@ def _of_a_case(
     case, first, _ = wrong[0]
     told = first.complaint
     if not told:
-        told = _difference(case, [(g, w) for _, g, w in wrong], output_names, tolerance)
-        told += ignored(answer, reference)
+        unread = ignored(answer, reference)  # which explains more than a guess at the numbers
+        told = _difference(
+            case, [(g, w) for _, g, w in wrong], output_names, tolerance, guess=not unread
+        )
+        told += unread
     right = [case for case, given, wanted in outcomes if agree(given, wanted, tolerance)]
     if not right:
         return told
@@ -368,7 +371,10 @@ def _difference(
     outcomes: Sequence[tuple[Outcome, Outcome]],
     names: Sequence[str],
     tolerance: float,
+    *,
+    guess: bool,
 ) -> str:
+    """Return how the output that tells most differs; with `guess`, in which relation it stands."""
     ours, theirs = (as_outputs(outcome.outputs) for outcome in outcomes[0])
     if len(ours) != len(theirs):
         return _count(ours, theirs, names, tolerance)
@@ -383,7 +389,7 @@ def _difference(
     }
     if not pairs:
         raise ValueError("no difference: the outcomes agree")
-    why = {i: relation(found, tolerance) for i, found in pairs.items()}
+    why = {i: relation(found, tolerance) if guess else "" for i, found in pairs.items()}
     i = next((i for i in why if why[i]), next(iter(why)))  # the output that tells most
     return _of_an_output(names[i], ours[i], theirs[i], case, pairs[i], why[i])
 

@@ -76,7 +76,8 @@ def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
         if came == 1:
             return "Along the axis of length 1 there should be more: what got left out, or summed?"
         if came > right_size and came % right_size == 0:
-            return f"One axis is {came // right_size} times too long: what came more than once?"
+            times = came // right_size
+            return f"One axis is {times} times too long: did something come more than once?"
     return ""
 
 
