@@ -70,7 +70,7 @@ def test_a_phone_has_drawings_of_its_own_in_both_themes(small):
         size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
         assert [round(float(side) * 96 / 72) for side in size.groups()] == [int(width), int(height)]
         assert (palette.MUTED in svg) == (theme == "light")
-        assert ("#e6e8eb" in svg) == (theme == "dark")
+        assert (palette.DARK[palette.MUTED] in svg) == (theme == "dark")
 
 
 def test_what_a_phone_cannot_show_whole_says_so(browser, small):

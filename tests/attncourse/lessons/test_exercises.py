@@ -233,7 +233,7 @@ def test_what_a_check_does_not_expect_becomes_a_hint():
     [
         (lambda x: x.max(-1) + 1, "`.values`"),
         (lambda x: x.transpose(0, 1).view(-1), "`reshape`"),
-        (lambda x: x[None][x > 0], "`masked_fill`"),
+        (lambda x: x[None][x > 0], "both shapes"),
         (lambda x: x if x else -x, "`is not None`"),
         (lambda x: torch.nn.Linear(2, 2).weight.zero_(), "torch.no_grad()"),
         (lambda x: setattr(torch.nn.Linear(2, 2), "weight", x), "copy_"),
@@ -251,7 +251,7 @@ def test_what_a_check_does_not_expect_becomes_a_hint():
         (lambda x: torch.sqrt(2.0), "those of `math`"),
         (lambda x: math.log(0), "no logarithm"),
         (lambda x: [B for B, T, d in [x.shape]], "a shape as its sizes"),
-        (lambda x: (lambda x, mask: x)(x), "a default"),
+        (lambda x: (lambda x, mask: x)(x), "default"),
         (lambda x: x.long().div_(2), "in place"),
         (lambda x: x.softmax(2), "-1 is the last"),
         (lambda x: x.shape(0), "take brackets"),
