@@ -195,6 +195,26 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
     return Outcome(outputs=outputs)
 
 
+def outputs_of(make: Callable, run: Callable[[Any, torch.Tensor], Any]) -> Callable:
+    """Turn a function that makes a module into what its module computes, which can be compared.
+
+    Args:
+        make: takes all arguments of a case but the last, which are the tokens.
+        run: takes the module and the tokens.
+    """
+
+    def outputs(*arguments: Any) -> Any:
+        *given, x = arguments
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # whatever wasn't copied is then the same in every module
+            module = make(*given)
+        if module is not None and not isinstance(module, nn.Module):
+            raise TypeError(f"a module was wanted, but a {type(module).__name__} came")
+        return None if module is None else run(module, x)
+
+    return outputs
+
+
 def read_aloud(sizes: Sequence[Any], arguments: Sequence[Any]) -> str:
     """Return which axes of the arguments have these sizes; nothing where one isn't found."""
     found: dict[int, list[str]] = {int(size): [] for size in sizes if size}

@@ -1,11 +1,13 @@
 """Loading another library's weights."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from attncourse.checking import CheckResult, exercise, from_museum, read_mistakes
+from attncourse.checking.calling import outputs_of
 from attncourse.checking.functions import check_function, not_yet
 from attndoctor.museum.outputs import UNTRANSPOSED
 from attnlib.attention import MultiHeadAttention
@@ -69,22 +71,10 @@ MISTAKES = (
 NOTICED = read_mistakes("noticed", globals())  # before its module can be called
 
 
-def _outputs_of(load: Callable) -> Callable:
-    """Turn a loader into what its module computes, which is what can be compared."""
-
-    def outputs(theirs: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor] | None:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)  # whatever wasn't copied is then the same in every loader
-            ours = load(theirs)
-        if ours is None:
-            return None
-        if not isinstance(ours, nn.Module):
-            raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
-        if isinstance(ours, nn.MultiheadAttention):
-            raise TypeError(loaded.hints["theirs"])
-        return ours(x, need_weights=True)
-
-    return outputs
+def _run(ours: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+    if isinstance(ours, nn.MultiheadAttention):
+        raise TypeError(loaded.hints["theirs"])
+    return ours(x, need_weights=True)
 
 
 @exercise(mistakes=(*MISTAKES, *NOTICED))
@@ -107,7 +97,7 @@ def loaded(answer: object) -> CheckResult:
         cases,
         MISTAKES,
         output_names=["the output of your module", "the weights of your module"],
-        as_function=_outputs_of,
+        as_function=partial(outputs_of, run=_run),
         praise=praise,
     )
     return not_yet(loaded.hints["theirs"]) if loaded.hints["theirs"] in result.message else result

@@ -1,13 +1,14 @@
 """A layer of GPT-2: its attention out of a state dict, its heads out of c_attn's answer."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attncourse.checking import CheckResult, check_function, exercise, not_yet
-from attncourse.checking.calling import call, mentions
+from attncourse.checking.calling import call, mentions, outputs_of
 from attncourse.checking.numbers import same_numbers
 from attnlib.attention import MultiHeadAttention
 from attnlib.functional import split_heads
@@ -71,22 +72,6 @@ def _loader(
     return load
 
 
-def _outputs_of(load: Loader) -> Callable[[State, int, int, Tensor], tuple[Tensor, Tensor]]:
-    """Turn a loader into what its module computes, which is what can be compared."""
-
-    def outputs(state: State, layer: int, num_heads: int, x: Tensor) -> Any:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)  # whatever wasn't copied is then the same in every loader
-            module = load(dict(state), layer, num_heads)
-        if module is None:
-            return None
-        if not isinstance(module, nn.Module):
-            raise TypeError(f"a module was wanted, but a {type(module).__name__} came")
-        return module(x, causal=True, need_weights=True)
-
-    return outputs
-
-
 def _state(layers: int, d: int) -> dict[str, Tensor]:
     shapes = {
         "c_attn.weight": (d, 3 * d), "c_attn.bias": (3 * d,),
@@ -131,17 +116,18 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         (_state(4, 10), 2, 2, torch.randn(3, 6, 10)),
         (_state(MANY, 6), 1, 2, torch.randn(2, 4, 6)),
     ]
+    computed = partial(outputs_of, run=lambda module, x: module(x, causal=True, need_weights=True))
     praise = (
         "Outputs and every head's weights agree with GPT-2's arithmetic: that is parity, and "
         "shapes alone would not have shown it."
     )
     return check_function(
         answer,
-        _outputs_of(reference),
+        computed(reference),
         cases,
         gpt2_layer.mistakes,
         output_names=["the output of your module", "the weights of your module"],
-        as_function=_outputs_of,
+        as_function=computed,
         otherwise=_wrong_parts,
         praise=praise,
     )
