@@ -30,6 +30,8 @@ import { CHANCE, hasLearned } from "./findings.js";
 import { answeredBy, createSlots, questionsOf } from "./sentence.js";
 import { sayVerb } from "./words.js";
 
+const OFFERED = 200; // sentences; one as long as that before is taken, so that nothing moves
+
 const NEEDS = ["verb>subject", "verb>object"];
 const TRAITS = ["num_heads", "seed", "trained", "sentence"];
 const FOUND = 0.5; // a weight: a head that looks at a word more than at all others together
@@ -179,10 +181,10 @@ export function renderSmall({ model, el }, readState) {
   more.node.classList.add("attn-more");
   const rng = sfc32(Math.floor(2 ** 32 * Math.random()));
   const another = createButton("Another sentence", () => {
-    let drawn = null; // as long as the one before, so that nothing moves
-    do drawn = concord.draw(rng).words;
-    while (drawn.length !== state.sentence.words.length);
-    setterOf(model)("sentence", drawn.join(" "));
+    const drawn = Array.from({ length: OFFERED }, () => concord.draw(rng).words);
+    const gap = (words) => Math.abs(words.length - state.sentence.words.length);
+    const [chosen] = drawn.sort((one, other) => gap(one) - gap(other));
+    setterOf(model)("sentence", chosen.join(" "));
   });
   const tools = element("div", { class: "attn-row" }, ...training.others, another);
   more.node.firstChild.after(tools, element("p", { class: "attn-note" }, training.text));
