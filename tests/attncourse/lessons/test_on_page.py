@@ -1,11 +1,9 @@
-"""Exercises that are answered on a page: what their check says there, and forms that don't fit."""
+"""Exercises that are answered on a page: what their check says there, and forms without sense."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
-from tools.agreement import require_agreement
 
 from attncourse.checking.exercises import exercise
 from attncourse.checking.functions import check_numbers, correct, not_yet
@@ -78,8 +76,6 @@ def test_rows_may_be_told_apart():
     messages = ["Fine.", "of 1", "turned around", "turned around", "of 2", "of 2"]
     for place, message in enumerate(messages):
         assert message in verdict_at(widget, place)[1]
-    with pytest.raises(ValueError, match="for the same answer"):
-        require_agreement(making(replace(page, rows_apart=False), rows, turned))
 
 
 CHOICES = {"p": "the first", "q": "the second"}
@@ -133,47 +129,6 @@ def test_labels_are_what_the_page_says():
 
 def never(answer):
     return not_yet("No.")
-
-
-def always(answer):
-    return correct("Yes.")
-
-
-def strict(answer):
-    """Wants more digits than the page thinks."""
-    known = SimpleNamespace(page=Numbers([7.0], ["x"], tolerance=1e-4), mistakes=())
-    return check_numbers(answer, known, otherwise=["L."], praise="F.")
-
-
-def lenient(answer):
-    """Knows a mistake from farther away than the right answer."""
-    return not_yet("One less.") if abs(float(answer[0]) - 8) < 0.1 else is_seven(answer)
-
-
-def chatty(answer):
-    """Says of some unknown numbers something of their own."""
-    return is_seven(answer) if answer[0] > 0 else not_yet("A weight is never negative.")
-
-
-@pytest.mark.parametrize(
-    ("page", "check", "mistakes", "message"),
-    [
-        (Numbers([8.0], ["x"]), is_seven, (), "right must"),
-        (Numbers([7.0], ["x"]), strict, (), "tolerance, near and rows_apart"),
-        (Numbers([7.0], ["x"], 1e-4), is_seven, (), "for the same answer"),
-        (Numbers([7.0], ["x"], near=4e-3), is_seven, (), "for the same answer"),
-        (Numbers([7.0], ["x"], near=1e-3), is_seven, (), "for the same answer"),
-        (Numbers([7.0], ["x"]), lenient, SEVEN, "for the same answer"),
-        (Numbers([7.0], ["x"]), chatty, SEVEN, "'A weight is never negative.'"),
-        (Numbers([7.0], ["x"]), is_seven, (Mistake([9.0], "No."),), "must get 'No.', not "),
-        (Choice("pq"), never, (), "of 2 answers none"),
-        (Choice("pq"), always, (), "of 2 answers all"),
-        (Order("pq"), always, (), "steps must"),
-    ],
-)  # fmt: skip
-def test_a_form_that_does_not_fit_its_check_is_found(page, check, mistakes, message):
-    with pytest.raises(ValueError, match=message):
-        require_agreement(making(page, check, *mistakes))
 
 
 @pytest.mark.parametrize(
