@@ -138,9 +138,17 @@ def module(answer: object) -> CheckResult:
     except CallError as error:
         lost = "weights W_q, W_k, W_v and W_o" in str(error)
         return not_yet(_LOST_LAYERS if lost else str(error))
+    if not found.exhibits and any(weights.shape != _WEIGHTS_FIRST[0] for weights in results[1:]):
+        came = f"The weights have shape {list(results[1].shape)} in place of {[2, _H, 5, 5]}. "
+        return not_yet(came + "Is each token cut into h pieces, a head for each?")
     level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
     if level != 0 and (missing := _missing(built.outputs, results[1:])):
         return not_yet(missing)
+    if level != 0 and "always causal" in found.taken:
+        return not_yet(module.hints["causal"])
+    bare = call(built.outputs, (torch.randn(2, 5, _D), torch.ones(5, 5, dtype=torch.bool)))
+    if level not in (0, 1) and bare.complaint:
+        return not_yet(_REACHED[1] + bare.complaint)
     if level != 0 and _hears_forbidden(built.outputs):
         return not_yet(module.hints["loud"])
     if level is None:
