@@ -28,9 +28,17 @@ def by_changing(head, heads_of, x):
     right, found = heads_of(x)[:, head], []
     for number in range(x.shape[-1]):
         changed = x.clone()
-        changed[..., number] += 1
+        changed[..., number] += torch.randn(x.shape[:-1])
         found.append(not torch.allclose(heads_of(changed)[:, head], right))
     return torch.tensor(found)
+
+
+def by_changing_all_alike(head, heads_of, x):
+    same = [
+        torch.allclose(heads_of(x + one)[:, head], heads_of(x)[:, head], atol=1e-6)
+        for one in torch.eye(x.shape[-1])
+    ]
+    return ~torch.tensor(same)
 
 
 def by_backward(head, heads_of, x):
@@ -164,6 +172,13 @@ class PerSample(Plain):
         return super().allow(scores, mask[:, None] if mask.dim() == 3 else mask)
 
 
+class SampleMaskOnly(Right):
+    def forward(self, x, mask=None):
+        if mask is not None:
+            torch.zeros(1, self.h, 1, 1) + mask.unsqueeze(1)
+        return super().forward(x, mask)
+
+
 class Refusing(Plain):
     def allow(self, scores, mask):
         raise ValueError("five axes were wanted")
@@ -231,6 +246,7 @@ test_answers = verdicts(
                 by_gradient(plain, lambda gradient: gradient[0, 0] != 0),
                 by_gradient(plain),
             ],
+            hint(l04.reads, "added_up"): [by_changing_all_alike],
             hint(l04.reads, "only_what_raises_it"): [
                 by_gradient(plain, lambda gradient: gradient.sum((0, 1)) > 0)
             ],
@@ -255,6 +271,10 @@ test_answers = verdicts(
             building._REACHED[1]: [NoMask],
             building._REACHED[2]: [Plain],
             "[B, T, T] into [T, T, B]": [Refusing],
+            "The size of tensor a": [SampleMaskOnly],
+            "[6, 5, 5] in place of [2, 3, 5, 5]": [
+                returning(lambda output, weights: (output, weights.flatten(0, 1)))
+            ],
             building._REACHED[3]: [PerSample],
             l04.module.hints["ignored"]: [allowing(lambda s, m: s.softmax(-1))],
             l04.module.hints["alone"]: [returning(lambda output, weights: (output,))],

@@ -32,6 +32,7 @@ _SIZES: dict[str, Callable[[Tensor], Tensor]] = {
 _CONCLUSIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "right": lambda gradient: (gradient != 0).flatten(0, 1).any(0),
     "only_what_raises_it": lambda gradient: (gradient > 0).flatten(0, 1).any(0),
+    "added_up": lambda gradient: gradient.sum((0, 1)).abs() > 1e-6,
     "all_instead_of_any": lambda gradient: (gradient != 0).flatten(0, 1).all(0),
     "first_token_alone": lambda gradient: gradient[0, 0] != 0,
     "last_token_alone": lambda gradient: (gradient[:, -1] != 0).any(0),
@@ -100,7 +101,8 @@ def _real_heads(num_heads: int, d: int) -> Callable[[Tensor], Tensor]:
 def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Callable:
     """Another impostor: heads read half of the numbers, of each token or of one for all.
 
-    A number adds 1 to one number of the output, and takes `lowers` from another.
+    A number adds 1 to one number of the output, and takes `lowers` from another. From token 1 they
+    take token 2: what both have in common has no effect.
     """
     effects = torch.zeros(d, num_heads, d // num_heads)
     effects[: d // 2, :, -1], effects[: d // 2, :, 1] = 1, -lowers
@@ -108,7 +110,8 @@ def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Cal
     def heads_of(x: Tensor) -> Tensor:
         inner = torch.ones_like(x)
         inner[:, [0, -1], 1:] = 0  # what comes out at both ends knows the first number alone
-        read = x if token is None else x[:, [token]] * inner
+        other = x[:, [2]] if token == 1 else 0
+        read = x if token is None else (x[:, [token]] - other) * inner
         return torch.einsum("btd,dhk->bhtk", read, effects)
 
     return heads_of
@@ -124,8 +127,8 @@ def reads(answer: Any) -> CheckResult:
     for make in (_real_heads, _sliced_heads):
         for h, d_k in ((3, 4), (4, 2)):
             cases.append((h - 2, make(h, h * d_k), torch.randn(2, 5, h * d_k)))
-    for lowers, token in ((1.0, None), (0.0, 0), (0.0, -1)):  # two effects cancel in a sum
-        cases.append((2, _half_heads(3, 12, lowers, token), torch.randn(2, 5, 12)))
+    for lowers, token in ((1.0, None), (0.0, 0), (0.0, -1), (0.0, 1)):  # two effects cancel
+        cases.append((2, _half_heads(3, 12, lowers, token), torch.randn(1, 5, 12)))
     cases.append((1, _real_heads(3, 12), torch.randn(1, 1, 12)))  # each gradient has one sign
     praise = (
         "All of the embedding for real heads, one slice for one impostor, and for the other the "
