@@ -44,13 +44,15 @@ _ADVICE = {
     "number: divide sizes by //.",
     "shapes cannot be multiplied|first two dimensions of batch2": "In a product A @ B each row of "
     "A meets the columns of B, so A is as wide as B is high. Which two did you mean to meet, and "
-    "is one of them transposed or cut along the wrong axis?",
+    "is one of them transposed, or cut along the wrong axis or into other parts (`chunk(n)` makes "
+    "n of them, `split(n)` makes them n long)?",
     "must have the same dtype|same dtype": "A product wants one dtype: convert by `.to(...)`.",
     "must match except in dimension": "`torch.cat` joins along one axis, and all others must be "
     "of one size. Are these the two tensors, and is it the axis, that you want to join?",
     r"The size of tensor a|expanded size of the tensor": "Shapes are compared from the last axis "
     "on: each pair of sizes must be equal, or one of them 1. Which axis has the wrong size, and is "
-    "something transposed, cut along another axis, or in want of an axis of length 1?",
+    "something transposed, cut along another axis or into other parts (`chunk(n)` makes n of them, "
+    "`split(n)` makes them n long), or in want of an axis of length 1?",
     "Expected target size": "`cross_entropy` wants the classes on axis 1. Flatten the first two "
     "axes of the logits, and the targets as well.",
     r"Target -1 is out of bounds": "-1 is no token: tell `cross_entropy` to leave it out, by "
@@ -104,6 +106,10 @@ _ADVICE = {
     "KeyError|^'[^']+'$": "Is the name of the key right? `in` asks whether a case has it.",
     "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
+    r"bitwise_\w+\" not implemented": "`&`, `|` and `~` take True and False: make the tensor with "
+    "dtype=torch.bool.",
+    "'Linear' object has no attribute": "A layer isn't a tensor. Its numbers are in two of them, "
+    "its `weight` and its `bias`.",
     "NoneType": "Something is None: was it never given, or made by a function without a return?",
     "object is not callable": "What stands before parentheses is called. To pick from a tensor, a "
     "list or a shape, take brackets.",
@@ -174,14 +180,15 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
         return Outcome(complaint=hint, error=type(error))
     except READERS_ERRORS as error:
         hint = f"Your function raised {type(error).__name__}: {shortened(error)}"
-        with_what = f" (called with {describe(arguments)})." if arguments else ""
+        with_what = f" (called with {describe(arguments)})." if arguments else "."
         sizes = read_aloud(next(filter(None, SIZES.findall(shortened(error))), ()), arguments)
         return Outcome(complaint=hint + with_what + _advice_on(error) + sizes, error=type(error))
     for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
         is_other_list = _is_plain(before) and before != after
         if is_other_list or (isinstance(before, torch.Tensor) and not same_tensor(before, after)):
-            hint = f"Your function changed its argument number {position} in place. "
-            return Outcome(complaint=hint + "Make a new tensor instead.", error=ChangedInputError)
+            hint = f"Your function changed its argument number {position} in place. Make a new "
+            hint += "list instead." if is_other_list else "tensor instead."
+            return Outcome(complaint=hint, error=ChangedInputError)
         if isinstance(before, nn.Module) and not _same_state(before, after):
             hint = f"Your function changed the module that it was given (argument {position}). "
             return Outcome(complaint=hint + "Copy from it, not into it.", error=ChangedInputError)

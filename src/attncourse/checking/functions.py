@@ -425,7 +425,10 @@ def _of_an_output(
         sizes = sorted({*wanted.shape} ^ {*came.shape})
         return f"{title} should have shape {shapes}, {called}{why}{read_aloud(sizes, case)}"
     if came.isnan().any() and not wanted.isnan().any():
-        return f"Something in {name} isn't a number: it holds nan {called} Was 0 divided by 0?"
+        return (
+            f"Something in {name} isn't a number: it holds nan {called} Was 0 divided by 0, or "
+            "infinity by infinity?"
+        )
     if came.isinf().any() and not wanted.isinf().any():
         return f"Something in {name} is infinite {called}"
     gap = (came - wanted).abs().max().item()

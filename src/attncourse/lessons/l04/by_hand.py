@@ -25,6 +25,7 @@ _HEAD_2 = (
 _PAGE_TOKENS = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
 # Their scores [[4, 3], [0, 3]] aren't symmetric: queries and keys can't change places unnoticed.
 _EXERCISE_TOKENS = torch.tensor([[2.0, 0, 1, 0], [0, 1, 2, 0]])
+_W_O = torch.tensor([[1.0, 0, 0, 1], [0, 1, 1, 0], [1, 0, -1, 0], [0, 1, 0, -1]])  # the page's
 _ONE_TOKEN = torch.tensor([1.0, 2, 3, 4])
 
 
