@@ -81,24 +81,9 @@ def path(folder, monkeypatch):
 
 @cache
 def once():
-    """Run the small sweep into the folder of the test that comes first; return its file."""
-    run(TINY)
+    """Let the command run the small sweep into the folder of the first test; return its file."""
+    assert main(["tiny", "--save"]) == 0
     return (data.SWEEPS / "tiny.json").read_text()
-
-
-def changed(path, change):
-    told = json.loads(path.read_text())
-    change(told)
-    path.write_text(json.dumps(told))
-
-
-def assert_same(*sweeps):
-    """Fail unless the trainings of two sweeps are the same but for the time that they took."""
-    one, other = ([{**training, "seconds": 0} for training in sweep] for sweep in sweeps)
-    assert one == other
-
-
-# --- what is saved -------------------------------------------------------------------------------
 
 
 def test_all_sweeps_are_saved_and_nothing_else():
@@ -127,9 +112,6 @@ def test_what_is_saved_was_found_by_this_sweep_and_begins_so_again(name):
     assert differences(sweep, card) == []
 
 
-# --- a sweep of one's own ------------------------------------------------------------------------
-
-
 def test_each_training_stands_where_its_heads_and_seed_are(path):
     card = data.load_sweep("tiny")
     assert card.right("few").shape == (2, 3)
@@ -155,23 +137,13 @@ def test_each_training_stands_where_its_heads_and_seed_are(path):
         assert norms[-1] == pytest.approx(one.model.keys.weight.norm().item(), abs=1e-5)
 
 
-def test_the_command_trains_a_sweep_and_finds_it_again(folder, capsys):
-    assert main(["tiny", "--save"]) == 0
-    assert main(["tiny"]) == 0
-    assert f"first {EARLY} losses" in capsys.readouterr().out
-    assert_same(
-        *(json.loads(text)["trainings"] for text in ((folder / "tiny.json").read_text(), once()))
-    )
-
-
 def test_a_sweep_that_was_stopped_goes_on_where_it_was(path, monkeypatch):
     whole = data.load_sweep("tiny")
 
-    def stop(told):
-        del told["trainings"][9:], told["trainings"][5]
-        del told["trainings"][2]["rows"]  # it was kept by an earlier version
-
-    changed(path, stop)
+    told = json.loads(path.read_text())
+    del told["trainings"][9:], told["trainings"][5]
+    del told["trainings"][2]["rows"]  # it was kept by an earlier version
+    path.write_text(json.dumps(told))
     assert_refused(lambda: data.load_sweep("tiny"), ["12 trainings", "got 8", whole.command])
     trained = []
     train_one = Sweep.train
@@ -184,8 +156,9 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(path, monkeypatch):
     again = run(TINY)
     every = list(TINY.all())
     assert trained == [every[2], every[5], *every[9:]]
-    assert_same(again.trainings, whole.trainings)
-    assert_same(data.load_sweep("tiny").trainings, whole.trainings)
+    for card in (again, data.load_sweep("tiny")):
+        found, wanted = ([{**one, "seconds": 0} for one in of.trainings] for of in (card, whole))
+        assert found == wanted
 
 
 def test_a_changed_sweep_begins_anew(path):
@@ -196,18 +169,16 @@ def test_a_changed_sweep_begins_anew(path):
     assert "watched" not in card.trainings[0]
 
 
-def test_other_losses_and_settings_are_noticed(path, monkeypatch, capsys):
-    def change(told):
-        told["trainings"][-3]["losses"][4] += 1e-5
-
-    changed(path, change)
+def test_the_command_notices_other_losses_and_settings(path, monkeypatch, capsys):
+    assert main(["tiny"]) == 0
+    assert f"first {EARLY} losses" in capsys.readouterr().out
+    told = json.loads(path.read_text())
+    told["trainings"][-3]["losses"][4] += 1e-5
+    path.write_text(json.dumps(told))
     for heads, word in (((1, 2), "many, 2 heads"), ((1, 2, 4), "isn't the one")):
         monkeypatch.setitem(SWEEPS, "tiny", dataclasses.replace(TINY, heads=heads))
         assert main(["tiny"]) == 1
         assert word in capsys.readouterr().out
-
-
-# --- what sweeps keep and watch ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -287,9 +258,6 @@ def test_heads_go_in_the_order_in_which_they_are_missed_least():
     assert right_with_heads_left(trained, zero_ablation) == pytest.approx(path, abs=1e-6)
 
 
-# --- refusals ------------------------------------------------------------------------------------
-
-
 def test_what_is_not_saved_or_damaged_is_refused(folder, capsys):
     assert main(["tiny"]) == 2 and "'tiny'" in capsys.readouterr().err
     path = folder / "keys.json"
@@ -311,9 +279,6 @@ def test_options_of_a_recipe_are_refused(folder, capsys):
         assert option[0] in capsys.readouterr().err
 
 
-# --- fixed weights -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("widths", [{}, {"d_k": 4}, {"d_v": 4}])
 def test_weights_depend_on_letters_and_question_and_never_on_values(widths):
     task = lookup(slots=4, values=5)
@@ -333,33 +298,6 @@ def test_weights_depend_on_letters_and_question_and_never_on_values(widths):
         assert not torch.allclose(logits, other.logits[name])
         assert not silent.logits[name].any()
     assert silent.weights is None
-
-
-def test_queries_and_values_may_differ_in_width_and_nothing_else_changes():
-    task = lookup(slots=4, values=5)
-    tokens, mask = pack(task.sentences(7, seed=1)).tokens, torch.tensor([1.0, 0.0, 0.5])
-    usual, apart = FixedWeights(task, 6, 3), FixedWeights(task, 6, 3, d_k=2)
-    apart.load_state_dict(usual.state_dict())
-    with torch.no_grad():
-        one, other = (
-            model(tokens, head_masks=[mask], need_weights=True) for model in (usual, apart)
-        )
-    torch.testing.assert_close(other.weights, one.weights)
-    torch.testing.assert_close(other.logits, one.logits)
-    apart = FixedWeights(task, 6, 3, d_v=5).attention
-    widths = [one.weight.shape[0] for one in (apart.W_q, apart.W_k, apart.W_v)]
-    assert widths == [6, 6, 15] and apart.W_o.weight.shape == (6, 15)
-
-
-def test_one_head_with_fixed_weights_puts_all_contents_on_a_line():
-    task = lookup(slots=3, values=4)
-    words = [f"a{a} b0 c{c} ac?".split() for a in (1, 2) for c in (1, 2)]
-    ids = torch.tensor([[task.vocabulary.index(word) for word in of] for of in words])
-
-    def rank(h):
-        with torch.no_grad():
-            answered = FixedWeights(task, 8, h)(ids).logits
-        points = torch.cat([answered["first"], answered["second"]], -1)[:, -1]
-        return torch.linalg.matrix_rank(points - points.mean(0), rtol=1e-3)
-
-    assert [rank(1), rank(2)] == [1, 2]
+    own = [model.attention.W_q, model.attention.W_k, model.attention.W_v]
+    d_k, d_v = widths.get("d_k", 2), widths.get("d_v", 2)
+    assert [one.weight.shape[0] for one in own] == [3 * d_k, 3 * d_k, 3 * d_v]
