@@ -4,12 +4,10 @@ All are tiny, random and made from their settings; nothing is looked up anywhere
 against is what they hand out themselves with `attn_implementation="eager"`.
 """
 
-import io
-import logging
 import os
 import sys
-import weakref
 from functools import partial
+from weakref import WeakSet
 
 import pytest
 import torch
@@ -21,7 +19,6 @@ from torch.utils._pytree import tree_leaves
 from attncourse import atlas
 from attncourse.atlas import _layer_scores
 from attncourse.atlas.__main__ import main
-from attncourse.atlas._texts import Text, pieces_of
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
@@ -62,6 +59,7 @@ AT_ONCE = {
         "qk_rope_head_dim": 4, "qk_nope_head_dim": 4, "v_head_dim": 6,
     },
 }  # fmt: skip
+ALL = FAMILIES | AT_ONCE
 CAUSAL = "GPT2 Llama Mistral Qwen2 Gemma2 GPTNeoX OPT GPTJ Bloom Falcon DeepseekV32".split()
 T = 13
 IDS = torch.randint(3, V, (T,), generator=torch.Generator().manual_seed(3)).tolist()
@@ -79,12 +77,12 @@ def made(name, model="Model", **sizes):
     return model.train()
 
 
-def handed_out(model, inputs):
+def handed_out(model):
     """Return the weights that a model hands out with the attention that is called eager."""
     mode, own = model.training, model.config._attn_implementation
     model.eval().config._attn_implementation = "eager"
     with torch.no_grad():
-        weights = model(**inputs, output_attentions=True).attentions
+        weights = model(torch.tensor([IDS]), output_attentions=True).attentions
     model.train(mode).config._attn_implementation = own
     return weights
 
@@ -94,61 +92,45 @@ def book_of(model, texts=(IDS,), **options):
 
 
 @pytest.fixture
-def by_rows(monkeypatch):
-    """Look at five rows of queries at a time."""
+def rows(monkeypatch):
+    """Look at five rows of queries at a time, and note them."""
     monkeypatch.setattr(_layer_scores, "AT_ONCE", 5 * HEADS * T)
+    noted, add = [], _layer_scores.LayerView.add
 
-
-def watched(monkeypatch):
-    """Return a list of the rows that are looked at, with the name of their layer."""
-    rows, add = [], _layer_scores.LayerView.add
-
-    def keep(view, weights):
-        rows.append((view.name, weights.clone()))
+    def note(view, weights):
+        noted.append(weights.clone())
         add(view, weights)
 
-    monkeypatch.setattr(_layer_scores.LayerView, "add", keep)
-    return rows
+    monkeypatch.setattr(_layer_scores.LayerView, "add", note)
+    return noted
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *AT_ONCE])
-def test_weights_are_the_models_own(by_rows, monkeypatch, name):
-    model = made(name, **FAMILIES.get(name, AT_ONCE.get(name)))
-    expected = handed_out(model, {"input_ids": torch.tensor([IDS])})
-    own = model.config._attn_implementation
-    rows = watched(monkeypatch)
+def assert_own_weights(model, rows):
+    """Fail unless an atlas sees what a model hands out, row by row; return the atlas."""
+    expected = handed_out(model)
     book = book_of(model)
-    assert [w.shape[1] for _, w in rows] == [5, 5, 3] * LAYERS
-    for layer in range(LAYERS):
-        seen = torch.cat([weights for _, weights in rows[3 * layer : 3 * layer + 3]], dim=1)
-        torch.testing.assert_close(seen, expected[layer][0], atol=1e-5, rtol=0)
+    assert [weights.shape[1] for weights in rows] == [5, 5, 3] * len(expected)
+    for layer, weights in enumerate(expected):
+        seen = torch.cat(rows[3 * layer : 3 * layer + 3], dim=1)
+        torch.testing.assert_close(seen, weights[0], atol=1e-5, rtol=0)
+    return book
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_weights_are_the_models_own(rows, name):
+    model = made(name, **ALL[name])
+    own = model.config._attn_implementation
+    book = assert_own_weights(model, rows)
     assert book.causal == (name in CAUSAL)
     assert (book.num_layers, book.num_heads) == (LAYERS, HEADS)
     assert book.value_norms is not None or name in AT_ONCE
     assert model.training and model.config._attn_implementation == own
 
 
-def test_an_attention_that_asks_twice_is_one_layer(by_rows):
+def test_an_attention_that_asks_twice_is_one_layer():
     model = made("DiffLlama", **GROUPED)  # once for each half of the values
-    expected = handed_out(model, {"input_ids": torch.tensor([IDS])})
-    book = book_of(model)
+    expected, book = handed_out(model), book_of(model)
     torch.testing.assert_close(book.maps, torch.cat(expected), atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("name", ["GPT2", "Bert", "DistilBert"])
-def test_texts_read_alone_are_as_in_a_padded_batch(name):
-    model = made(name, **FAMILIES[name])
-    lengths = [T, 9]
-    ids = torch.tensor([IDS, [*IDS[:9], *[0] * (T - 9)]])
-    mask = torch.tensor([[1] * T, [1] * 9 + [0] * (T - 9)])
-    batch = handed_out(model, {"input_ids": ids, "attention_mask": mask})
-    cut = {n: [w[i : i + 1, :, :n, :n] for w in batch] for i, n in enumerate(lengths)}
-    expected = book_of(lambda ids: cut[ids.shape[1]], [IDS, IDS[:9]])
-    book = book_of(model, [IDS, IDS[:9]])
-    assert [len(text) for text in book.texts] == lengths
-    for pattern, scores in expected.scores.items():
-        torch.testing.assert_close(book.scores[pattern].mean, scores.mean, atol=1e-5, rtol=0)
-    torch.testing.assert_close(book.maps, expected.maps, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["GPT2", "Llama"])
@@ -167,10 +149,9 @@ def test_lengths_of_values(name):
 
 @pytest.mark.parametrize("name", ["GPT2", "Bloom"])
 def test_settings_of_what_comes_out_change_nothing(name):
-    sizes = FAMILIES.get(name, AT_ONCE.get(name))
-    expected = book_of(made(name, **sizes)).maps
+    expected = book_of(made(name, **ALL[name])).maps
     for settings in ({"return_dict": False}, {"output_hidden_states": True}):
-        assert torch.equal(book_of(made(name, **sizes, **settings)).maps, expected)
+        assert torch.equal(book_of(made(name, **ALL[name], **settings)).maps, expected)
 
 
 def test_a_wrapped_model_is_unwrapped_by_its_owner():
@@ -186,7 +167,7 @@ def test_a_head_on_top_is_left_out():
 
 
 @pytest.mark.parametrize("name", ["T5", "Bart"])
-def test_encoders_of_encoder_decoders(by_rows, monkeypatch, name):
+def test_encoders_of_encoder_decoders(rows, name):
     sizes = {
         "T5": {"d_kv": 6, "num_layers": 2, "num_heads": HEADS, "d_ff": 10},
         "Bart": {f"{part}_{what}": n for part in ("encoder", "decoder")
@@ -195,18 +176,12 @@ def test_encoders_of_encoder_decoders(by_rows, monkeypatch, name):
     model = made(name, vocab_size=V, d_model=D, **sizes[name])
     with pytest.raises(ValueError, match=r"pass model.get_encoder"):
         book_of(model)
-    encoder = model.get_encoder()
-    expected = handed_out(encoder, {"input_ids": torch.tensor([IDS])})
-    rows = watched(monkeypatch)
-    book_of(encoder)
-    for layer in range(2):
-        seen = torch.cat([weights for _, weights in rows[3 * layer : 3 * layer + 3]], dim=1)
-        torch.testing.assert_close(seen, expected[layer][0], atol=1e-5, rtol=0)
+    assert_own_weights(model.get_encoder(), rows)
 
 
 @pytest.mark.parametrize("name", ["GPT2", "Bloom"])
 def test_an_error_leaves_a_model_as_it_was(name):
-    model = made(name, **FAMILIES.get(name, AT_ONCE.get(name)))
+    model = made(name, **ALL[name])
     own = model.config._attn_implementation
     model.h[0].eval()
     before = [part.training for part in model.modules()]
@@ -223,66 +198,38 @@ def test_an_error_leaves_a_model_as_it_was(name):
     book_of(model)  # and it can be asked again
 
 
-def test_nobody_looks_outside_an_atlas():
-    model = made("GPT2", **GPT2).eval()
-    expected = model(torch.tensor([IDS])).last_hidden_state
-    book_of(model)
-    model.config._attn_implementation = "attnlib_atlas"
-    found = model(torch.tensor([IDS])).last_hidden_state
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-
-
-# --- memory ---------------------------------------------------------------------------------------
-
-
 class Memory(TorchDispatchMode):
     """What torch holds while it computes: the largest tensor, and the most at a time, in bytes."""
 
     def __init__(self):
         super().__init__()
-        self.largest = self.held = self.most = 0
-        self._known = set()
+        self.largest = self.most = 0
+        self._held = WeakSet()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **kwargs or {})
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._count(tensor.untyped_storage())
+        for x in tree_leaves(result):
+            if isinstance(x, torch.Tensor):
+                self._held.add(x.untyped_storage())
+                self.largest = max(self.largest, x.untyped_storage().nbytes())
+        self.most = max(self.most, sum(storage.nbytes() for storage in self._held))
         return result
-
-    def _count(self, storage):
-        if storage._cdata not in self._known:
-            self._known.add(storage._cdata)
-            self.held += storage.nbytes()
-            self.largest = max(self.largest, storage.nbytes())
-            self.most = max(self.most, self.held)
-            weakref.finalize(storage, self._let_go, storage._cdata, storage.nbytes())
-
-    def _let_go(self, key, size):
-        self._known.discard(key)
-        self.held -= size
 
 
 def test_memory_is_some_rows_of_one_layer(monkeypatch):
     long, rows = 384, 8
     monkeypatch.setattr(_layer_scores, "AT_ONCE", rows * HEADS * long)
-    ids = torch.randint(V, (long,)).tolist()
-    held = {}
+    mask = 4 * long**2  # the one that all layers share, smaller than a layer's weights
+    kept = HEADS * (4 * 64**2 + long * (8 * 8 + 4))  # of each layer: maps, keys and weights, norms
+    most = {}
     for layers in (2, 8):
         model = made("GPT2", **{**GPT2, "n_positions": long, "n_layer": layers})
         with Memory() as memory:
-            book_of(model, [ids])
-        held[layers] = memory
-    one_layer = 4 * HEADS * long**2  # bytes of its weights
-    mask = 4 * long**2  # the one that all layers share
-    kept = HEADS * (4 * 64**2 + long * (8 * 8 + 4))  # of each layer: maps, keys and weights, norms
-    for layers, memory in held.items():
+            book_of(model, [torch.randint(V, (long,)).tolist()])
         assert memory.largest <= max(mask, 8 * rows * HEADS * long)
-        assert memory.most < one_layer + layers * kept
-    assert held[8].most - held[2].most < 1.1 * 6 * kept
+        most[layers] = memory.most
+    assert most[8] - most[2] < 1.1 * 6 * kept
 
-
-# --- folders, the hub, the command ----------------------------------------------------------------
 
 WORDS = "the cat sat on a mat and then slept".split()
 TEXT = "the cat sat on the mat and then the cat slept"
@@ -309,10 +256,12 @@ def file(tmp_path):
     return path
 
 
-def test_a_folder_brings_its_tokenizer(folder):
+def test_a_folder_brings_its_tokenizer(folder, monkeypatch):
     book = book_of(folder, [TEXT])
     assert book.name == "tiny" and book.library == "transformers"
     assert book.tokens == tuple(TEXT.split())
+    monkeypatch.chdir(folder)
+    assert book_of(".", [TEXT]).name == "tiny"
     words = transformers.AutoTokenizer.from_pretrained(folder)
     again = book_of(transformers.GPT2Model.from_pretrained(folder), [TEXT], tokenizer=words)
     for pattern, scores in book.scores.items():
@@ -334,7 +283,6 @@ def test_no_folder(where):
 
 DAMAGES = {
     "weights cut off": ("model.safetensors", lambda old: old[:2000]),
-    "no weights": ("model.safetensors", lambda _: b""),
     "other sizes": ("config.json", lambda old: old.replace(b": 24", b": 32")),
     "a damaged tokenizer": ("tokenizer.json", lambda _: b"{}"),
     "no model": ("config.json", None),
@@ -391,24 +339,12 @@ def test_the_command(folder, file, capsys):
     assert all(line.count("±") == 3 for line in lines[2:])
 
 
-def test_a_quiet_atlas_leaves_out_what_transformers_tells(tmp_path):
-    made("Llama", "ForCausalLM", **GROUPED).save_pretrained(tmp_path)  # its readout is left out
-    told, logger = io.StringIO(), transformers.utils.logging.get_logger()
-    handler, before = logging.StreamHandler(told), logger.level
-    logger.addHandler(handler)
-    try:
-        assert book_of(tmp_path).num_layers == LAYERS
-    finally:
-        logger.removeHandler(handler)
-    assert not told.getvalue() and logger.level == before
-
-
 @pytest.mark.parametrize(
     ("texts", "encoding", "told"),
     [
         ([TEXT, "the cat sat"], "utf-8", "2 texts of 3 to 11 tokens"),
         ([TEXT], "utf-8-sig", "1 text of 11 tokens"),  # a mark at the beginning is no token
-        ([f"{'cat ' * 81}\n\n{TEXT}"], "utf-8", "cut into 4 texts of at most 27 tokens"),
+        ([f"{'cat ' * 80}\n\n{TEXT}"], "utf-8", "cut into 3 texts of at most 40 tokens"),
     ],
 )
 def test_each_text_is_read_whatever_its_file(folder, tmp_path, capsys, texts, encoding, told):
@@ -452,35 +388,12 @@ def test_what_no_page_can_be_of_is_told_before_anything_is_read(
     assert file.read_text(encoding="utf-8") == TEXT
 
 
-def test_a_folder_is_called_by_its_name_also_from_within(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    assert book_of(".", [TEXT]).name == "tiny"
-    assert book_of(".", [TEXT], name="mine").name == "mine"
-
-
-def test_a_paragraph_is_told_by_its_file(folder, tmp_path, capsys):
-    one, other = tmp_path / "one.txt", tmp_path / "other.txt"
-    one.write_text(f"{TEXT}\n\n{TEXT}", encoding="utf-8")
-    other.write_text(f"{TEXT}\n\ncat", encoding="utf-8")
-    assert main([str(folder), "--quiet", "--text", str(one), str(other)]) == 2
-    assert f"paragraph 2 of {other} must have at least two tokens" in said(capsys)
-
-
 def test_whoever_reads_the_command_may_go(folder, file, monkeypatch):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w", encoding="utf-8") as nobody:
         monkeypatch.setattr(sys, "stdout", nobody)
         assert main([str(folder), "--text", str(file), "--quiet"]) == 0
-
-
-def test_pieces_are_the_text_in_order():
-    text = Text(torch.arange(11), tuple("abcdefghijk"))
-    pieces = pieces_of(text, 4)
-    assert [len(piece.ids) for piece in pieces] == [4, 4, 3]
-    assert torch.equal(torch.cat([piece.ids for piece in pieces]), text.ids)
-    assert "".join("".join(piece.tokens) for piece in pieces) == "abcdefghijk"
-    assert len(pieces_of(text, 11)) == 1
 
 
 def test_a_model_in_half_precision_gets_its_file(tmp_path):
@@ -496,12 +409,13 @@ def test_the_command_says_what_it_cannot_do(folder, file, capsys):
     with pytest.raises(SystemExit, match="2"):
         main([str(folder), "--text", "none.txt"])
     assert "none.txt" in capsys.readouterr().err
-    file.write_text("\n\n")
-    assert main([str(folder), "--text", str(file), "--quiet"]) == 2
-    assert "at least one text" in capsys.readouterr().err
+    other = file.with_name("other.txt")
+    for texts, words in (("", "at least one text"), (f"{TEXT}\n\ncat", f"paragraph 2 of {file} ")):
+        file.write_text(texts, encoding="utf-8")
+        other.write_text(f"\n\n{texts and TEXT}", encoding="utf-8")
+        assert main([str(folder), "--text", str(other), str(file), "--quiet"]) == 2
+        assert words in said(capsys)
 
-
-# --- models without weights to show, and texts that don't fit ------------------------------------
 
 GPT_OSS = {"head_dim": 6, "num_local_experts": 2, "num_experts_per_tok": 1}
 LONGFORMER = {**SIZES, "attention_window": 4}

@@ -1,17 +1,14 @@
 """Made names: a second reading finds the same rules, chances and partners; letters and ids."""
 
-import json
 import math
 import re
-from itertools import pairwise, product
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.refusing import refusals
 
-from attncourse import tasks
 from attncourse.tasks import names
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -89,16 +86,6 @@ def test_drawn_names_keep_the_rules_and_come_as_often_as_is_said():
         assert share == pytest.approx(inner.count(letter) / len(inner), abs=0.015) and share > 0
 
 
-def test_the_shortest_names_are_as_likely_as_all_together():
-    shortest = [
-        f"{first}{a}{consonant * (2 if a in 'eo' else 1)}{b}{ending(first)}"
-        for first, consonant in product(CONSONANTS, CONSONANTS)
-        for kind in ("eiy", "aou")
-        for a, b in product(kind, kind)
-    ]
-    assert sum(math.exp(names.log_probability(name)) for name in shortest) == pytest.approx(8 / 20)
-
-
 def test_sentences_have_the_partners_of_a_second_reading():
     assert len(names.vocabulary) == 27 and names.boundary == 26 and names.length == 16
     assert names.readouts == {"next": names.vocabulary}
@@ -126,12 +113,6 @@ def test_any_word_is_read_and_spelled_again(text):
     assert sentence.answers["next"] == (*ids[1:], 26)
     assert any(sentence.partners.values()) == (not broken_by_hand(text))
     assert names.spelled([]) == names.spelled([26]) == names.spelled([26, 26, 4]) == ""
-
-
-def test_the_language_is_a_file_of_plain_json():
-    """The browser reads it as well, and draws the same names."""
-    file = Path(tasks.__file__).parent / "names.json"
-    assert json.loads(file.read_text()) == names.data
 
 
 REFUSED = {

@@ -60,16 +60,6 @@ def test_samples_have_a_seed_and_leave_random_numbers_alone(model):
     assert max(map(len, made)) == 16  # cut off, without an end
 
 
-def test_a_model_half_trained_stands_between_its_guesses_and_the_rules():
-    held_out = held_out_sentences(RECIPE)
-    known = names.sentences(20_000, seed=0, without=held_out)
-    uniform, unigram, bigram, floor = name_guesses(known, held_out).values()
-    assert uniform == math.log(27) and uniform > unigram > bigram > floor > 1.5
-    young = train(RECIPE, seed=0, stop=30)
-    assert floor < young.final.loss < uniform
-    assert 0 <= share_of_names(young.model) < 0.2
-
-
 make_up = partial(sample_names, GPT(27, 16, 8, 2), number=1)
 REFUSED = {
     TypeError: {partial(sample_names, number=1): {"model": [None]}},

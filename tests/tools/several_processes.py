@@ -8,10 +8,8 @@ import time
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import DTensor, Partial
 
 from attncourse.parallel import split_heads_over, tensor_parallel
-from attncourse.parallel.report import AllReduces
 from attncourse.tasks import names, pack
 from attncourse.training import RECIPES
 from attnlib import KVCache, MultiHeadAttention, TransformerBlock
@@ -25,7 +23,7 @@ def mesh(*shape):
 
 def everything(cases):
     """Return what all the functions below find, by their names: to start processes takes long."""
-    several = (own_heads_of_an_attention, sums_of_parts, refusals, rank_and_sum)
+    several = (own_heads_of_an_attention, refusals, rank_and_sum)
     found = {work.__name__: work() for work in several}
     return found | {"cases": compare_several(cases), "spoiled": compare_a_spoiled_one()}
 
@@ -82,14 +80,6 @@ def own_heads_of_an_attention():
     gaps = [found - expected, parts - weights[:, own], torch.cat(pieces, 1) - expected]
     gaps.append(split_block - after_block)
     return [gap.abs().max().item() for gap in gaps], (split.num_heads, split.num_kv_heads)
-
-
-def sums_of_parts():
-    """Return how many all-reduces are counted where an operation on a DTensor needs one."""
-    parts = DTensor.from_local(torch.ones(2), mesh(), [Partial()])
-    with AllReduces() as counted:
-        torch.relu(parts)
-    return counted.count
 
 
 def refusals():
