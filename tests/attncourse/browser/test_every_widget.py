@@ -21,17 +21,13 @@ ATTACK = "<img src=x onerror=\"document.title='run'\">"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
 
 
-def test_each_widget_is_exported():
+def test_each_widget_is_exported_and_has_its_test_file():
     """A widget's script has the default export that its class runs; parts of one have none."""
     scripts = [path for path in FOLDER.rglob("*.js") if "\nexport default " in path.read_text()]
     assert {path.name for path in scripts} == {"widget.js"}
     hidden = sorted({path.parent.name for path in scripts} - set(NAMES))
     assert not hidden, f"attncourse.widgets.__all__ doesn't name the class of {hidden}"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_widget_has_its_test_file(name):
-    assert what_is_missing(name) == ""
+    assert [*filter(None, map(what_is_missing, NAMES))] == []
 
 
 USE = """async () => {
@@ -163,6 +159,19 @@ DURATIONS = """nodes => nodes.flatMap((node) =>
     return [transitionDuration, animationName === "none" ? "0s" : animationDuration];
   })).join().split(/, ?/)"""
 KEPT_ON_PAPER = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
+FRAMES = """() => [...document.querySelectorAll("[aria-pressed=true], [aria-checked=true]")]
+  .flatMap((chosen) => {
+    const frame = (node) => {
+      const {outlineStyle, borderStyle, borderWidth} = getComputedStyle(node);
+      return `${outlineStyle} ${borderStyle} ${borderWidth}`; // whatever their colors
+    };
+    const others = [...chosen.parentNode.children].filter((node) =>
+      [node.ariaPressed, node.ariaChecked].includes("false"));
+    return others.filter((other) => frame(other) === frame(chosen)).map((node) => node.outerHTML);
+  })"""
+MARKS = ".attn-swatch, .attn-scale, .attn-tile, .attn-share, .attn-weight"
+ADJUSTED = """nodes => nodes.filter((node) => getComputedStyle(node).forcedColorAdjust !== "none")
+  .map((node) => node.outerHTML)"""
 LOST = """nodes => nodes.filter(({style}) => style.backgroundColor).filter((node) =>
   getComputedStyle(node).backgroundColor !== node.style.backgroundColor).length"""
 FIELDS = "fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))"
@@ -178,6 +187,8 @@ def test_fields_are_large_colors_are_kept_and_nothing_moves_where_that_is_unwant
     assert set(parts.evaluate_all(KEPT_ON_PAPER)) == {"exact"}
     page.emulate_media(forced_colors="active", reduced_motion="reduce")
     assert parts.evaluate_all(LOST) == 0  # colors that say something
+    assert page.locator(MARKS).evaluate_all(ADJUSTED) == []
+    assert page.evaluate(FRAMES) == []  # what is chosen is framed otherwise
     assert set(parts.evaluate_all(DURATIONS)) == {"0s"}
     page.emulate_media(forced_colors="none")
 
@@ -347,20 +358,17 @@ ONE_SHEET = """(sheet) => {
 
 
 def test_no_widget_changes_another_or_the_page_and_a_notebook_shows_it_as_a_page_does(show):
-    """A notebook has a widget's style in one sheet, a page in two: one of them is shared."""
+    """A notebook has a widget's style in one sheet of its own, a page those of all its widgets."""
     examples = [about(name).example("word") for name in COMPLETE]
-    alone = []
-    for name, widget in zip(COMPLETE, examples, strict=True):
-        page = show(widget)
-        alone += looks(page)
-        assert len(alone[-1]) > 20, f"{name} drew nothing"
-        page.evaluate(ONE_SHEET, widget._css)
-        [in_notebook] = looks(page)
-        assert differences(in_notebook, alone[-1]) == [], name
     page = show(*examples)
-    for name, own, among_others in zip(COMPLETE, alone, looks(page), strict=True):
-        assert differences(among_others, own) == [], name
+    among_others = looks(page)
     page.evaluate(PLAIN)
     beside = look(page.locator("#plain"))
     page.evaluate(ONE_SHEET, "")
     assert differences(beside, look(page.locator("#plain"))) == []
+    for name, widget, on_page in zip(COMPLETE, examples, among_others, strict=True):
+        assert len(on_page) > 20, f"{name} drew nothing"
+        page = show(widget)
+        page.evaluate(ONE_SHEET, widget._css)
+        [in_notebook] = looks(page)
+        assert differences(in_notebook, on_page) == [], name

@@ -1,5 +1,6 @@
 """The host that runs widgets on a published page, without a kernel."""
 
+import contextlib
 import json
 
 import pytest
@@ -54,28 +55,20 @@ def write_page(folder, models: dict | str, views: list[str]):
     return page
 
 
-@pytest.fixture(params=["http", "file"])
-def show(request, browser, tmp_path):
-    """Return a function that opens a page with widgets, served or from its folder."""
-
-    def show_page(models, views):
-        page = write_page(tmp_path, models, views)
-        if request.param == "file":
-            return open_page(browser, page.as_uri())
-        address = request.getfixturevalue("tmp_path_address")
-        return open_page(browser, f"{address}page.html")
-
-    return show_page
-
-
 @pytest.fixture
-def tmp_path_address(tmp_path):
-    with serve(tmp_path) as address:
-        yield address
+def show(browser, tmp_path):
+    """Return a function that opens a page with widgets from its folder."""
+    return lambda *page: open_page(browser, write_page(tmp_path, *page).as_uri())
 
 
-def test_views_of_one_model_stay_in_sync_and_other_widgets_are_left_alone(show):
-    with show({"a": counter(1), "b": counter(5)}, ["a", "a", "b"]) as (page, problems):
+@pytest.mark.parametrize("way", ["http", "file"])
+def test_views_of_one_model_stay_in_sync_and_other_widgets_are_left_alone(browser, tmp_path, way):
+    path = write_page(tmp_path, {"a": counter(1), "b": counter(5)}, ["a", "a", "b"])
+    with contextlib.ExitStack() as stack:
+        address = path.as_uri()
+        if way == "http":
+            address = stack.enter_context(serve(tmp_path)) + path.name
+        page, problems = stack.enter_context(open_page(browser, address))
         buttons = page.locator("button")
         assert buttons.all_inner_texts() == ["1 1.5 1", "1 1.5 1", "5 1.5 1"]
         buttons.nth(1).click()
@@ -84,25 +77,25 @@ def test_views_of_one_model_stay_in_sync_and_other_widgets_are_left_alone(show):
         assert problems == []
 
 
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        (counter(1, FAILING), "no such head"),
-        (counter(1, "export default {"), "Unexpected end of input"),
-        ({"state": {}}, "its state is not on this page"),
-        (counter(1) | {"buffers": [DATA[0] | {"data": "%%%"}]}, "atob"),
-    ],
-)
-def test_a_widget_that_fails_says_so_and_the_others_run(show, broken, reason):
-    with show({"broken": broken, "a": counter(1)}, ["broken", "a"]) as (page, problems):
-        alert = page.get_by_role("alert").inner_text()
-        assert alert.startswith("This interactive figure could not be started: ")
-        assert reason in alert
+BROKEN = {
+    "no such head": counter(1, FAILING),
+    "Unexpected end of input": counter(1, "export default {"),
+    "its state is not on this page": {"state": {}},
+    "atob": counter(1) | {"buffers": [DATA[0] | {"data": "%%%"}]},
+}
+
+
+def test_widgets_that_fail_say_so_each_and_the_others_run(show):
+    with show(BROKEN | {"a": counter(1)}, [*BROKEN, "a"]) as (page, problems):
         page.locator("button").click()
         assert page.locator("button").inner_text() == "2 1.5 1"
+        alerts = page.get_by_role("alert").all_inner_texts()
+        for reason, alert in zip(BROKEN, alerts, strict=True):
+            assert alert.startswith("This interactive figure could not be started: ")
+            assert reason in alert
         assert page.locator("#rest").is_visible()
-        assert len(problems) == 1  # said once, to the widget's author
-        assert problems[0].startswith("console error")
+        assert len(problems) == len(BROKEN)  # said once each, to the widget's author
+        assert all(problem.startswith("console error") for problem in problems)
 
 
 def test_a_damaged_state_is_told_in_each_place(show):

@@ -1,7 +1,5 @@
 """Joining the widgets' browser code: what is needed, once, in an order that works, or an error."""
 
-import json
-
 import pytest
 
 from attncourse import widgets
@@ -10,50 +8,24 @@ from attnlib import palette
 
 WIDGETS = [getattr(widgets, name) for name in widgets.__all__]
 NAMES = [widget.__module__.split(".")[-2] for widget in WIDGETS]
-SCRIPTS = sorted({*code.FOLDER.rglob("*.js")} - {code.NOTEBOOK})
-SHEETS = sorted(code.FOLDER.rglob("*.css"))
-
-
-def all_scripts():
-    """All that a site has for all widgets."""
-    own = [code.own_script(code.script_of(name)) for name in NAMES]
-    return "".join([code.shared_script(), code.lab_script(), *own])
-
-
-def lines_of(text):
-    """The lines of a file that joining leaves as they are."""
-    kept = [line for line in text.splitlines() if line.strip()]
-    return [line for line in kept if not line.startswith(("import", "export", "@import", "}"))]
 
 
 @pytest.mark.parametrize(("widget", "name"), [*zip(WIDGETS, NAMES, strict=True)], ids=NAMES)
-def test_a_notebook_gets_a_widgets_own_files_and_the_palette(widget, name):
-    for line in lines_of(code.script_of(name).read_text(encoding="utf-8")):
-        assert line in widget._esm
+def test_a_notebook_gets_a_widgets_own_files_and_a_site_every_file_once(widget, name):
+    scripts = code.files_of(code.script_of(name))
+    site = code.shared_script() + code.lab_script() + code.own_script(code.script_of(name))
+    for path in scripts:
+        head = f'attnModules["{path.relative_to(code.FOLDER).as_posix()}"] = '
+        assert widget._esm.count(head) == site.count(head) == 1, path.name
     own_class = name.replace("_", "-")
     sheet = widget._css.replace(f".attn-widget.attn-{own_class}", ".attn-widget")
     assert ".attn-widget" in sheet and ".attn-widget.attn-" not in sheet
-    for line in lines_of((code.FOLDER / name / "widget.css").read_text(encoding="utf-8")):
-        assert line in sheet
+    text = (code.FOLDER / name / "widget.css").read_text(encoding="utf-8")
+    rules = text[text.rindex("@import") :].partition("\n")[2]
+    assert rules in sheet
+    assert rules.replace(".attn-widget", f".attn-widget.attn-{own_class}") in code.own_sheet(name)
     for color in palette.HEAD_COLORS:
-        assert color in widget._css
-        assert palette.DARK[color] in widget._css
-    for color in palette.WEIGHT_SCALE:
-        assert color in widget._css
-
-
-def test_a_site_gets_every_file_once():
-    scripts = all_scripts()
-    for path in SCRIPTS:
-        head = f'attnModules["{path.relative_to(code.FOLDER).as_posix()}"] = '
-        assert scripts.count(head) == 1, path.name
-    for color in palette.WEIGHT_SCALE:
-        assert scripts.count(color) == 1
-    sheets = code.shared_sheet() + "".join(code.own_sheet(name) for name in NAMES)
-    for path in SHEETS:
-        rules = path.read_text(encoding="utf-8").splitlines()
-        rule = next(line for line in rules if line and not line.startswith("@import"))
-        assert rule.split(".attn-widget")[-1] in sheets, path.name
+        assert color in sheet and palette.DARK[color] in sheet
 
 
 def test_what_several_widgets_train_with_is_a_script_of_its_own():
@@ -80,16 +52,6 @@ def test_what_is_needed_comes_first_and_once(tmp_path):
         c="export function c() {}\n",
     )
     assert [path.name for path in code.files_of(entry)] == ["c.js", "b.js", "a.js"]
-
-
-def test_a_worker_is_made_of_what_its_file_needs():
-    worker = code.ENGINE / "worker.js"
-    files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(worker)]
-    assert files[-1] == "engine/worker.js" and "engine/layers.js" in files
-    script = code.lab_script()
-    assert f"const MODULES = {json.dumps(files)}.map(" in script
-    for name in [file for file in files if not file.startswith("shared/")]:
-        assert script.index(f'attnModules["{name}"] = ') < script.index("const MODULES = ")
 
 
 @pytest.mark.parametrize(

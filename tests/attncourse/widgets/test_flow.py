@@ -15,17 +15,6 @@ def numbers(widget, name, shape):
     return torch.from_numpy(np.frombuffer(widget.get_state()[name], "<f4").copy()).view(shape)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_state_holds_the_readers_tensors_as_float32_bytes(dtype):
-    x = torch.randn(6, 3, dtype=dtype, requires_grad=True).T
-    given = [torch.randn(6, 6, dtype=dtype).T for _ in PROJECTIONS]
-    widget = Flow(x, *given, 3, ["a", "b", "b"], causal=True, origin="random")
-    assert (widget.T, widget.d, widget.num_heads, widget.causal) == (3, 6, 3, True)
-    assert (widget.tokens, widget.sequence, widget.origin) == (["a", "b", "b"], [0, 1, 2], "random")
-    for name, value in zip(("x", *PROJECTIONS), (x, *given), strict=True):
-        assert torch.equal(numbers(widget, name, value.shape), value.detach().float())
-
-
 @pytest.mark.parametrize("x", [torch.randn(3, 4), torch.randn(1, 3, 4)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_modules_matrices_are_taken_so_that_x_meets_them_from_the_left(x, bias):
