@@ -47,7 +47,7 @@ def test_the_numbers_tell_the_digest_and_the_command_and_a_state_names_the_model
     widget = LABS[name]()
     page = lab(widget)
     unfold(page)
-    digests = page.locator(".attn-digest")
+    digests, progress = page.locator(".attn-digest"), page.locator(labs.PROGRESS)
     assert digests.count() == 0
     labs.train(page)
     recipe = "names" if name == "NameLab" else "concord"
@@ -57,10 +57,7 @@ def test_the_numbers_tell_the_digest_and_the_command_and_a_state_names_the_model
     own, plain = digest[:8], digests.inner_text()
     assert digests.locator("code").first.inner_text() == digest
     assert digests.locator("strong").inner_text() == own
-    assert not re.search(r"\b[0-9a-f]{8}\b", page.locator(labs.PROGRESS).text_content())
-    press(page, "Another seed")
-    expect(digests).to_contain_text("--seed 4", timeout=60_000)
-    assert digest_on(page) in digests.inner_text() and digest not in digests.inner_text()
+    assert not re.search(r"\b[0-9a-f]{8}\b", progress.text_content())
     # Held against another digest, of the course or of a state, it is the same or isn't.
     widget.trained = True
     for named in (own, "01234567"):
@@ -74,23 +71,24 @@ def test_the_numbers_tell_the_digest_and_the_command_and_a_state_names_the_model
         unfold(page)
         assert digests.inner_text().startswith(plain) and digests.inner_text() != plain
         assert ("01234567" in digests.inner_text()) == (named != own)
-        press(page, "Another seed")
-        expect(progress).not_to_contain_text(named)
-
-
-def stop_soon(page):
-    """Train for some steps; return how many."""
-    labs.begun(page)
-    press(page, "Stop")
-    expect(page.locator(labs.PROGRESS)).to_contain_text("Stopped")
-    unfold(page)
-    return re.search(r"step (\d+)", page.locator(labs.PROGRESS).inner_text())[1]
+    press(page, "Another seed")
+    expect(progress).not_to_contain_text(named)
+    expect(digests).to_contain_text("--seed 4", timeout=60_000)
+    assert digest_on(page) in digests.inner_text() and digest not in digests.inner_text()
 
 
 def test_a_recipes_own_number_of_heads_is_not_named_and_where_it_stopped_is(lab):
-    page = lab(labs.quick(4, 100_000, held_out=10, seed=3))
-    command = f"python -m attncourse.training concord --seed 3 --stop {stop_soon(page)}"
-    expect(page.locator(".attn-digest code").last).to_have_text(command)
-    page = lab(HeadLab(1, task="lookup", steps=3000))  # which no command names
-    stop_soon(page)
-    assert labs.texts(page, ".attn-digest code") == [digest_on(page)]
+    command = "python -m attncourse.training concord --seed 3 --stop {}"
+    for widget, said in (
+        (labs.quick(4, 100_000, held_out=10, seed=3), command),
+        (HeadLab(1, task="lookup", steps=3000), None),  # which no command names
+    ):
+        page = lab(widget)
+        labs.begun(page)
+        press(page, "Stop")
+        progress = page.locator(labs.PROGRESS)
+        expect(progress).to_contain_text("Stopped")
+        unfold(page)
+        steps = re.search(r"step (\d+)", progress.inner_text())[1]
+        told = [digest_on(page), *([said.format(steps)] if said else [])]
+        assert labs.texts(page, ".attn-digest code") == told
