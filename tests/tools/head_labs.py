@@ -35,12 +35,6 @@ def quick(num_heads=2, steps=30, held_out=40, counts=None, recipe=(), **options)
     return widget
 
 
-def barred(page):
-    """The paths over looks that are forbidden, in each head's small map."""
-    paths = page.locator(".attn-tile .attn-barred-look")
-    return paths.evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
-
-
 def texts(page, selector):
     """What is to be read at all places of a kind."""
     return page.locator(selector).all_inner_texts()
@@ -77,13 +71,6 @@ def answered(page):
     """Wait for what the model that was begun last has been asked by now, and is asked then."""
     for _ in range(2):  # a worker replies in order
         page.evaluate("lastTraining.ask('weights')")
-
-
-def repeat(page, models=10):
-    """Have models repeated, and wait until all are."""
-    press(page, f"Repeat it: train {models} models")
-    told = page.locator(".attn-repeated")
-    expect(told).to_contain_text(f"{models} of {models}", timeout=60_000)
 
 
 def later(page):
