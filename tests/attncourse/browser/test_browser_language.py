@@ -1,13 +1,12 @@
-"""The browser's languages are Python's: the same random numbers, sentences and objections."""
+"""The browser's languages are Python's: the same sentences and objections."""
 
 import random
 
 import pytest
 
 from attncourse.tasks import concord, diagonals, induction, lookup, names
-from attnlib.rng import Sfc32
 
-MODULES = ("language", "names", "rng", "sequences", "streams", "tasks")
+MODULES = ("language", "names", "tasks")
 
 # What a message to a worker says of a task, and the same task here.
 TASKS = {
@@ -50,28 +49,6 @@ def as_told(sentence):
             for name, pairs in sentence.partners.items()
         },
     }
-
-
-@pytest.mark.parametrize(("seed", "stream"), [(0, 0), (12345, 7), (2**32 - 1, 2**32 - 1)])
-def test_chance_is_the_same_to_the_last_bit(ask, seed, stream):
-    draw = """
-      const drawn = rng.sfc32(...x);
-      const times = (n, make) => Array.from({ length: n }, make);
-      return [times(1000, drawn.uint32), times(1000, drawn.uniform), times(1000, drawn.normal),
-        times(1000, (_, i) => drawn.randbelow(i + 1)), times(1000, () => drawn.bernoulli(0.3)),
-        times(100, () => drawn.choice("abcdefg")),
-        times(50, (_, size) => drawn.shuffled(times(size, (_, i) => i)))];
-    """
-    rng = Sfc32(seed, stream)
-    assert ask(draw, [seed, stream]) == [
-        [rng.uint32() for _ in range(1000)],
-        [rng.uniform() for _ in range(1000)],
-        [rng.normal() for _ in range(1000)],
-        [rng.randbelow(i + 1) for i in range(1000)],
-        [rng.bernoulli(0.3) for _ in range(1000)],
-        [rng.choice("abcdefg") for _ in range(100)],
-        [rng.shuffled(range(i)) for i in range(50)],
-    ]
 
 
 @pytest.mark.parametrize("case", TASKS)

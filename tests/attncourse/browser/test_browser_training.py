@@ -37,50 +37,6 @@ def test_a_worker_tells_how_a_training_goes(model_page, repeatable):
     assert (done["digest"] is None) != repeatable  # of others test_same_bits.py asks
 
 
-# Trains for long; pauses, goes on, stops; returns how many steps had been taken each time.
-PAUSED = """async (message) => {
-  let steps = 0;
-  let finish;
-  const done = new Promise((resolve) => { finish = resolve; });
-  const on = {losses: (told) => { steps = told.steps; }, done: finish, error: finish};
-  const training = attnModules["engine/trainer.js"].startTraining(message, on);
-  const {sentences} = message.task;
-  const ask = () => training.ask("answers", {sentences: sentences.slice(0, 2)});
-  const until = async (isTrue) => { while (!isTrue()) await ask(); };
-  await until(() => steps > 0);
-  training.pause();
-  await ask();
-  const paused = steps;
-  for (let i = 0; i < 20; i++) await ask();
-  const still = steps;
-  training.pause();
-  training.resume();
-  training.resume();
-  await until(() => steps > still);
-  training.stop();
-  const last = await done;
-  const {loss} = await training.ask("evaluation");
-  training.resume(); // a training that was stopped stays so
-  for (let i = 0; i < 5; i++) await ask();
-  const again = await training.ask("evaluation");
-  const left = [ask(), new Promise((resolve) => setTimeout(() => resolve("no answer"), 20_000))];
-  training.close();
-  const unanswered = await Promise.race(left).catch((error) => error.message);
-  const refused = await ask().catch((error) => error.message);
-  return {paused, still, steps, last, loss, again: again.loss, unanswered, refused};
-}"""
-
-
-def test_a_training_can_be_paused_asked_and_stopped(model_page):
-    recipe = RECIPE | {"steps": 1_000_000, "warmup": 0}
-    message = start_message(recipe=recipe, reports={"losses": 1, "evaluation": 1_000_000})
-    found = model_page.evaluate(PAUSED, message)
-    assert 0 < found["paused"] == found["still"] < found["last"]["steps"] == found["steps"]
-    assert found["steps"] < 1_000_000
-    assert found["again"] == found["loss"] < 10
-    assert found["unanswered"] == found["refused"] == "The training was closed."
-
-
 ENDED = """(message) => new Promise((resolve) => {
   const training = attnModules["engine/trainer.js"].startTraining(message, {
     done: () => resolve("done"),

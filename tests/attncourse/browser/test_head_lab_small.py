@@ -201,6 +201,7 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     assert heights_of(page) == heights
     assert page.locator(".attn-look .attn-swatch").count() == 1
     assert labs.texts(page, ".attn-ghost")[0].startswith("2 heads")  # the newest other
+    assert "the same digest" in page.locator(".attn-digest").inner_text()  # as the course's
     assert page.evaluate("workers") == 2
     for width, height in SCREENS:  # the controls and what they change are in one view
         page.set_viewport_size({"width": width, "height": height})

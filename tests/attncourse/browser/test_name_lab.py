@@ -155,6 +155,8 @@ def test_all_moves_while_it_trains_and_then_losses_chances_and_weights_are_torch
     cells = page.locator("details tbody tr").evaluate_all(CELLS)
     assert ["floor", "–", f"{widget.guesses['floor']:.3f}"] in cells
     assert ["4 heads, seed 3", steps, reached] in cells
+    command = f"python -m attncourse.training names --seed 3 --stop {steps.replace(',', '')}"
+    assert page.locator(".attn-digest code").last.inner_text() == command
     right_names(page)
     made = samples_on(page)
     classes = page.locator(".attn-samples li").evaluate_all("rows => rows.map((r) => r.className)")

@@ -14,10 +14,8 @@ from attncourse.tasks import concord, lookup
 from attncourse.training import RECIPES
 from attncourse.widgets import HeadLab
 from attncourse.widgets.head_lab.widget import NEEDS
-from attnlib.attention import MultiHeadAttention
 from attnlib.model import TransformerModel
 from attnlib.norms import RMSNorm
-from attnlib.positions import RotaryPositions
 
 
 def test_it_trains_what_the_recipe_trains():
@@ -95,10 +93,6 @@ def test_a_readers_model_gives_its_form_and_its_weights():
     assert HeadLab(model=own_model(24, 24)).counts == [1, 2, 4, 8, 24]
 
 
-class OwnAttention(MultiHeadAttention):
-    """An attention that isn't attnlib's own."""
-
-
 class OwnModel(TransformerModel):
     """A model that computes something else, whatever it says of itself."""
 
@@ -107,12 +101,6 @@ class OwnModel(TransformerModel):
 
     def spec(self):
         return own_model().spec()
-
-
-def with_attention(attention):
-    model = own_model()
-    model.blocks[0].attention = attention
-    return model
 
 
 def of_own_class():
@@ -130,11 +118,8 @@ def with_nan():
 NO_MODELS = {
     "Linear": lambda: torch.nn.Linear(2, 2),
     "OwnModel": of_own_class,
-    "OwnAttention": lambda: with_attention(OwnAttention(48, 6)),
-    "RotaryPositions": lambda: with_attention(MultiHeadAttention(48, 6, rotary=RotaryPositions())),
     "positions": lambda: own_model(positions="rotary"),
     "positions='sinusoidal'": lambda: own_model(positions="sinusoidal"),
-    "positions=None": lambda: own_model(positions=None),
     "feed_forward.activation='relu'": lambda: own_model(d_ff=9, activation="relu"),
     "final_norm.gain=False": lambda: own_model(norm=partial(RMSNorm, gain=False)),
     "dropout=0.1": lambda: own_model(dropout=0.1),
@@ -147,8 +132,7 @@ NO_MODELS = {
 
 @pytest.mark.parametrize("named", NO_MODELS)
 def test_a_model_that_the_browser_cannot_train_is_refused(named):
-    is_no_kind = named in ("Linear", "OwnModel", "OwnAttention")
-    error = TypeError if is_no_kind else ValueError
+    error = TypeError if named in ("Linear", "OwnModel") else ValueError
     with pytest.raises(error, match=rf"^(model\b.*)?{re.escape(named)}"):
         HeadLab(model=NO_MODELS[named]())
 
