@@ -10,6 +10,7 @@ from attnlib.model import TransformerModel
 from tools.widget_pages import press
 
 HELD_OUT_SEED = 2**31
+WAIT = 240_000  # milliseconds; a training takes long on a machine that does much else
 SLIDER, PROGRESS = ".attn-track input", ".attn-progress-text"
 BARS = ".attn-relation + .attn-bar-track + .attn-number"  # the shares of right answers beside them
 LONGEST = (
@@ -47,7 +48,7 @@ def train(page):
 
 
 def trained(page):
-    expect(page.locator(PROGRESS)).to_contain_text("Trained", timeout=60_000)
+    expect(page.locator(PROGRESS)).to_contain_text("Trained", timeout=WAIT)
 
 
 def begun(page):
@@ -58,12 +59,12 @@ def begun(page):
 
 def tells(page, text):
     """Wait until a lab says something, of a model or of its answers."""
-    expect(page.locator("output.attn-live")).to_contain_text(text, timeout=60_000)
+    expect(page.locator("output.attn-live")).to_contain_text(text, timeout=WAIT)
 
 
 def kept(page, number):
     """Wait until so many models are trained and kept; return their names."""
-    expect(page.locator(".attn-kept tbody tr")).to_have_count(number, timeout=60_000)
+    expect(page.locator(".attn-kept tbody tr")).to_have_count(number, timeout=WAIT)
     return page.locator(".attn-kept button").all_inner_texts()
 
 

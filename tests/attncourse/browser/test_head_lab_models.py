@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import expect
 from tools import head_labs as labs
 from tools.weight_pictures import short
-from tools.widget_pages import numbers_in, press, said, style, unfold
+from tools.widget_pages import press, said, style, unfold
 
 from attncourse import data
 from attncourse.interventions import attention_knockout
@@ -24,6 +24,12 @@ RELATION = "verb>object"
 TOLD = ".attn-forbid + .attn-note"  # of what becomes of the answers
 INDUCTION = RECIPES["induction-short"].task
 HEADS = ["1.1", "1.2", "2.1", "2.2"]  # of two layers
+# Whether these are the shares that stand somewhere.
+SHARES = """([selector, shares]) => {
+  const found = [...document.querySelectorAll(selector)].map((node) => Number(node.textContent));
+  return found.length === shares.length &&
+    found.every((share, i) => Math.abs(share - shares[i]) < 0.0051);
+}"""
 
 
 def barred(page):
@@ -80,6 +86,14 @@ CASES = {  # a task, what guessing gets, a number of heads, and what else a lab 
     "own": (concord, "0.25", 4, {"model": own_model(), "from_weights": True}),
     "induction": (INDUCTION, "0.08", 2, {"steps": 100}),
 }
+
+
+# Whether words tell these numbers.
+IN_WORDS = r"""([place, numbers]) => {
+  const told = document.querySelector(place)?.innerText.match(/\d?\.\d\d/g) ?? [];
+  const isNear = (text, i) => Math.abs(Number(text) - numbers[i]) < 0.0051;
+  return told.length === numbers.length && told.every(isNear);
+}"""
 
 
 def found_by(model, task, sentence, batch, muted=(), relation=None, heads=None):
@@ -152,8 +166,7 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
     def compare(*change):
         answers, shares = found_by(model, task, sentence, batch, *change)
         assert labs.answers_on(page) == answers
-        labs.answered(page)
-        assert [*map(float, labs.texts(page, labs.BARS))] == pytest.approx(shares, abs=0.0051)
+        page.wait_for_function(SHARES, arg=[labs.BARS, shares])
         wrong = sum(not right for own in answers for _, right in own)
         assert re.search(rf"\b{wrong or 'none'} (is|are) wrong", said(page))
         return shares
@@ -202,8 +215,7 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
         if case == "keys" and own is None:  # it has learned both: one falls, the other stays
             assert now[0] < 0.5 < min(shares[0], now[1])
         place = [one.name for one in task.relations].index(relation)
-        told = numbers_in(page.locator(TOLD).inner_text())
-        assert told == pytest.approx([shares[place], now[place]], abs=0.0051)
+        page.wait_for_function(IN_WORDS, arg=[TOLD, [shares[place], now[place]]])
         last = [own is None or head in own for head in range(h)]
         blank = [path != "" for path in barred(page)]
         assert blank == [False] * (len(heads) - h) + last

@@ -40,7 +40,7 @@ def arcs_on(page, heads, before=False):
 def told(page, heads):
     """Wait until the page says what a model with so many heads has learned, and answers."""
     words = re.compile(rf"^{heads} heads? ha(s|ve) learned ")
-    expect(page.locator("output")).to_have_text(words, timeout=60_000)
+    expect(page.locator("output")).to_have_text(words, timeout=labs.WAIT)
     labs.answered(page)
 
 
@@ -150,9 +150,12 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
         .observe(document.querySelector(".attn-widget"), {subtree: true, childList: true});
     }""")
     press(page, "Train")
-    page.wait_for_function("""() => document.querySelector("progress").position < 1 &&
+    page.wait_for_function(
+        """() => document.querySelector("progress").position < 1 &&
       document.querySelector("output").textContent.includes("1 head") &&
-      seen.every(({size}) => size > 2)""")
+      seen.every(({size}) => size > 2)""",
+        timeout=labs.WAIT,
+    )
     told(page, 1)
     assert re.search("subject.* not .*object", said(page))
     answers, shares = answers_on(page), labs.texts(page, ".attn-number")
