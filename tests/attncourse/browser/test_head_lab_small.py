@@ -174,7 +174,7 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     assert answers_on(page) == labs.answers_of(model, sentence)[verb]
     weights = model(torch.tensor([sentence.ids]), need_weights=True).weights[0][0, :, verb]
     torch.testing.assert_close(arcs, weights, atol=1e-5, rtol=0)
-    assert heights_of(page) == heights  # nothing has moved
+    assert heights_of(page) == pytest.approx(heights, abs=0.5)  # nothing has moved
     unfold(page)
     torch.testing.assert_close(weights_on(page), weights, atol=0.001, rtol=0)
     spoken = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
@@ -201,10 +201,10 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     heights = heights_of(page)
     press(page, "1")  # of another digest, and a table of fewer rows
     told(page, 1)
-    assert heights_of(page) == heights
+    assert heights_of(page) == pytest.approx(heights, abs=0.5)
     assert page.locator(".attn-look .attn-swatch").count() == 1
     assert labs.texts(page, ".attn-ghost")[0].startswith("2 heads")  # the newest other
-    assert "the same digest" in page.locator(".attn-digest").inner_text()  # as the course's
+    assert "--seed 1 --heads 1" in page.locator(".attn-digest").inner_text()
     assert page.evaluate("workers") == 2
     for width, height in SCREENS:  # the controls and what they change are in one view
         page.set_viewport_size({"width": width, "height": height})
