@@ -10,6 +10,7 @@ from attnlib.model import TransformerModel
 from tools.widget_pages import press
 
 HELD_OUT_SEED = 2**31
+WAIT = 240_000  # milliseconds; a training takes long on a machine that does much else
 SLIDER, PROGRESS = ".attn-track input", ".attn-progress-text"
 BARS = ".attn-relation + .attn-bar-track + .attn-number"  # the shares of right answers beside them
 LONGEST = (
@@ -35,12 +36,6 @@ def quick(num_heads=2, steps=30, held_out=40, counts=None, recipe=(), **options)
     return widget
 
 
-def barred(page):
-    """The paths over looks that are forbidden, in each head's small map."""
-    paths = page.locator(".attn-tile .attn-barred-look")
-    return paths.evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
-
-
 def texts(page, selector):
     """What is to be read at all places of a kind."""
     return page.locator(selector).all_inner_texts()
@@ -53,7 +48,7 @@ def train(page):
 
 
 def trained(page):
-    expect(page.locator(PROGRESS)).to_contain_text("Trained", timeout=60_000)
+    expect(page.locator(PROGRESS)).to_contain_text("Trained", timeout=WAIT)
 
 
 def begun(page):
@@ -64,12 +59,12 @@ def begun(page):
 
 def tells(page, text):
     """Wait until a lab says something, of a model or of its answers."""
-    expect(page.locator("output.attn-live")).to_contain_text(text, timeout=60_000)
+    expect(page.locator("output.attn-live")).to_contain_text(text, timeout=WAIT)
 
 
 def kept(page, number):
     """Wait until so many models are trained and kept; return their names."""
-    expect(page.locator(".attn-kept tbody tr")).to_have_count(number, timeout=60_000)
+    expect(page.locator(".attn-kept tbody tr")).to_have_count(number, timeout=WAIT)
     return page.locator(".attn-kept button").all_inner_texts()
 
 
@@ -77,13 +72,6 @@ def answered(page):
     """Wait for what the model that was begun last has been asked by now, and is asked then."""
     for _ in range(2):  # a worker replies in order
         page.evaluate("lastTraining.ask('weights')")
-
-
-def repeat(page, models=10):
-    """Have models repeated, and wait until all are."""
-    press(page, f"Repeat it: train {models} models")
-    told = page.locator(".attn-repeated")
-    expect(told).to_contain_text(f"{models} of {models}", timeout=60_000)
 
 
 def later(page):

@@ -1,247 +1,40 @@
 """Training in the browser, in a worker of a page opened from a folder: what it tells, refuses."""
 
-import hashlib
-import struct
-
 import pytest
-import torch
-from playwright.sync_api import Error
-from tools.browser_models import RECIPE, SMALL, build, start_message
-
-from attncourse.tasks import concord, diagonals, induction, lookup
-from attnlib.model import TransformerModel
+from tools.browser_models import RECIPE, start_message
 
 pytestmark = pytest.mark.everyday  # the engine of every widget that trains
 
-# Trains in a worker; returns all that it told.
+# Trains in a worker; returns all that it told, and what it answers in the end.
 IN_A_WORKER = """(message) => new Promise((resolve) => {
-  const told = [];
-  const note = (kind) => (content) => told.push([kind, content]);
+  const told = {losses: [], evaluation: [], maps: []};
   const {ask, close} = attnModules["engine/trainer.js"].startTraining(message, {
-    losses: note("losses"),
-    evaluation: note("evaluation"),
-    maps: ({steps, logits, weights}) =>
-      note("maps")({steps, A: [...logits.A], weights: weights.map((map) => [...map])}),
-    done: async (content) => {
-      note("done")(content);
-      const trained = await ask("weights");
-      const listed = Object.entries(trained).map(([name, values]) => [name, [...values]]);
+    losses: ({steps, losses}) => told.losses.push([steps, losses.length]),
+    evaluation: ({steps, ...rest}) => told.evaluation.push([steps, rest]),
+    maps: ({steps, weights}) => told.maps.push([steps, weights.map((map) => [...map])]),
+    done: async (done) => {
+      const evaluation = await ask("evaluation");
+      const [answer] = await ask("answers", {sentences: [message.reports.shown]});
       close();
-      const kind = trained["readouts.A.weight"].constructor.name;
-      resolve({told, weights: Object.fromEntries(listed), kind});
+      resolve({told, done, evaluation, maps: answer.weights.map((map) => [...map])});
     },
     error: (reason) => resolve({error: reason}),
   });
 })"""
-ON_THE_PAGE = """({spec, weights, task, recipe, reports}) => {
-  const {TransformerModel} = attnModules["engine/model.js"];
-  const {numbersFor, Training} = attnModules["engine/training.js"];
-  const {TASKS} = attnModules["engine/tasks.js"];
-  const model = new TransformerModel(spec, {Numbers: numbersFor(recipe)});
-  model.load(weights);
-  const training = new Training(model, TASKS.given(task), recipe);
-  const first = training.evaluate();
-  const losses = Array.from({length: recipe.steps}, () => training.step());
-  const maps = model.answer(reports.shown);
-  const listed = Object.entries(model.weights()).map(([name, values]) => [name, [...values]]);
-  return {
-    losses,
-    evaluations: [first, training.evaluate()],
-    A: [...maps.logits.A],
-    maps: maps.weights.map((map) => [...map]),
-    weights: Object.fromEntries(listed),
-  };
-}"""
 
 
 @pytest.mark.parametrize("repeatable", [True, False])
-def test_a_worker_trains_as_the_page_would(model_page, repeatable):
+def test_a_worker_tells_how_a_training_goes(model_page, repeatable):
     message = start_message(recipe=RECIPE | {"repeatable": repeatable})
     found = model_page.evaluate(IN_A_WORKER, message)
-    wanted = model_page.evaluate(ON_THE_PAGE, message)
-    told = found["told"]
-
-    def steps_of(kind):
-        return [content["steps"] for own, content in told if own == kind]
-
-    losses = [content["losses"] for kind, content in told if kind == "losses"]
-    assert steps_of("losses") == [6, 12, 18, 20]
-    assert [len(some) for some in losses] == [6, 6, 6, 2]
-    assert [loss for some in losses for loss in some] == wanted["losses"]
-    assert steps_of("evaluation") == [0, 8, 16, 20] and steps_of("maps") == [0, 20]
-    evaluations = [content for kind, content in told if kind == "evaluation"]
-    assert evaluations[0] == {"steps": 0, **wanted["evaluations"][0]}
-    assert evaluations[-1] == {"steps": 20, **wanted["evaluations"][1]}
-    maps = [content for kind, content in told if kind == "maps"]
-    assert maps[-1] == {"steps": 20, "A": wanted["A"], "weights": wanted["maps"]}
-    assert maps[0]["weights"] != maps[-1]["weights"]
-    assert told[-1][0] == "done" and told[-1][1]["steps"] == 20 and told[-1][1]["seconds"] > 0
-    assert found["weights"] == wanted["weights"] and found["kind"] == "Float32Array"
-    multiples = [2**20 * x for values in found["weights"].values() for x in values]
-    if not repeatable:
-        assert told[-1][1]["digest"] is None and not all(x == int(x) for x in multiples)
-        return
-    bits = b"".join(struct.pack("<i", int(x)) for x in multiples)
-    assert told[-1][1]["digest"] == hashlib.sha256(bits).hexdigest()
-    assert all(x == int(x) for x in multiples)
-
-
-def test_nothing_is_evaluated_or_shown_unless_there_is_something(model_page):
-    message = start_message(reports={})
-    del message["task"]["heldOut"]
-    kinds = {kind for kind, _ in model_page.evaluate(IN_A_WORKER, message)["told"]}
-    assert kinds == {"losses", "done"}
-
-
-# Trains for long; pauses, goes on, stops; returns how many steps had been taken each time.
-PAUSED = """async (message) => {
-  let steps = 0;
-  let finish;
-  const done = new Promise((resolve) => { finish = resolve; });
-  const on = {losses: (told) => { steps = told.steps; }, done: finish, error: finish};
-  const training = attnModules["engine/trainer.js"].startTraining(message, on);
-  const {sentences} = message.task;
-  const ask = () => training.ask("answers", {sentences: sentences.slice(0, 2)});
-  const until = async (isTrue) => { while (!isTrue()) await ask(); };
-  await until(() => steps > 0);
-  training.pause();
-  await ask();
-  const paused = steps;
-  for (let i = 0; i < 20; i++) await ask();
-  const still = steps;
-  training.pause();
-  training.resume();
-  training.resume();
-  await until(() => steps > still);
-  training.stop();
-  const last = await done;
-  const {loss} = await training.ask("evaluation");
-  training.resume(); // a training that was stopped stays so
-  for (let i = 0; i < 5; i++) await ask();
-  const again = await training.ask("evaluation");
-  const left = [ask(), new Promise((resolve) => setTimeout(() => resolve("no answer"), 20_000))];
-  training.close();
-  const unanswered = await Promise.race(left).catch((error) => error.message);
-  const refused = await ask().catch((error) => error.message);
-  return {paused, still, steps, last, loss, again: again.loss, unanswered, refused};
-}"""
-
-
-def test_a_training_can_be_paused_asked_and_stopped(model_page):
-    recipe = RECIPE | {"steps": 1_000_000, "warmup": 0}
-    message = start_message(recipe=recipe, reports={"losses": 1, "evaluation": 1_000_000})
-    found = model_page.evaluate(PAUSED, message)
-    assert 0 < found["paused"] == found["still"] < found["last"]["steps"] == found["steps"]
-    assert found["steps"] < 1_000_000
-    assert found["again"] == found["loss"] < 10
-    assert found["unanswered"] == found["refused"] == "The training was closed."
-
-
-ASK = """async ([message, question, about]) => {
-  const training = attnModules["engine/trainer.js"].startTraining(message, {});
-  training.stop();
-  try {
-    const [{logits, weights}] = await training.ask(question, about);
-    return {B: [...logits.B], weights: weights.map((map) => [...map])};
-  } finally {
-    training.close();
-  }
-}"""
-
-
-def test_heads_are_muted_in_a_worker(model_page):
-    message = start_message()
-    masks = [[0, 1], [1, 0]]
-    sentence = {"ids": [3, 1, 4, 1, 5]}
-    about = {"sentences": [sentence], "headMasks": masks}
-    found = model_page.evaluate(ASK, [message, "answers", about])
-    torch.manual_seed(0)
-    model = build(SMALL)
-    said = model(
-        torch.tensor([sentence["ids"]]),
-        head_masks=[torch.tensor(mask).double() for mask in masks],
-        need_weights=True,
-    )
-    assert found["B"] == pytest.approx(said.logits["B"].flatten().tolist(), abs=1e-5)
-    for layer, weights in enumerate(said.weights):
-        assert found["weights"][layer] == pytest.approx(weights.flatten().tolist(), abs=1e-5)
-
-
-SENTENCES = """([name, message]) => {
-  const {next, heldOut} = attnModules["engine/tasks.js"].TASKS[name](message);
-  return [heldOut, Array.from({length: 20}, next)];
-}"""
-TASKS = {
-    "concord": (concord, None),
-    "lookup": (lookup(slots=3, values=2), {"slots": 3, "values": 2}),
-    "diagonals": (diagonals(offsets=(1, 2), symbols=4), {"offsets": [1, 2], "symbols": 4}),
-    "induction": (induction(), None),
-}
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_a_training_draws_pythons_sentences(model_page, name):
-    task, options = TASKS[name]
-    message = {"seed": 7, "heldOut": 300, "evaluated": 20}
-    message |= {} if options is None else {"options": options}
-    evaluated, fresh = model_page.evaluate(SENTENCES, [name, message])
-    wanted = task.sentences(300, seed=2**31)
-    assert [tuple(sentence["ids"]) for sentence in evaluated] == [one.ids for one in wanted[:20]]
-    others = task.sentences(20, seed=7, without=wanted)
-    assert [tuple(sentence["ids"]) for sentence in fresh] == [one.ids for one in others]
-    assert not {one.ids for one in wanted} & {one.ids for one in others}
-
-
-SPEC_OF = """([name, options, sizes]) => {
-  const {makeLookup} = attnModules["engine/sequences.js"];
-  const {concord} = attnModules["engine/language.js"];
-  const task = name === "concord" ? concord : makeLookup(options);
-  return attnModules["engine/spec.js"].specOf(task, sizes);
-}"""
-
-
-@pytest.mark.parametrize("name", ["concord", "lookup"])
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        {"num_heads": 4},
-        {"num_heads": 1, "num_layers": 3, "d_ff": 20, "norm_position": "post", "bias": True},
-        {"num_heads": 2, "d_ff": 9, "norm_position": None},
-        {"num_heads": 8, "d_ff": 0},
-    ],
-)
-def test_a_model_of_sizes_is_pythons(model_page, name, sizes):
-    task, options = TASKS[name]
-    found = model_page.evaluate(SPEC_OF, [name, options, {"d_model": 8, **sizes}])
-    assert found == TransformerModel.of_sizes(task, 8, **sizes).spec()
-
-
-def test_a_seed_decides_a_training(model_page):
-    spec = TransformerModel.of_sizes(concord, 64, 4).spec()
-    message = {"spec": spec, "recipe": RECIPE | {"steps": 3, "lr": 1e-9}}
-
-    def trained(seed):
-        task = {"name": "concord", "seed": seed, "heldOut": 20}
-        return model_page.evaluate(IN_A_WORKER, message | {"task": task})
-
-    first, again, other = (trained(seed) for seed in (1, 1, 2))
-    assert first["weights"] == again["weights"] != other["weights"]
-    assert first["told"][:-1] == again["told"][:-1] != other["told"][:-1]  # all but the seconds
-    one, another = (torch.tensor(of["weights"]["readouts.A.weight"]) for of in (first, other))
-    assert (one - another).abs().mean() > 0.1  # the rate is next to nothing: others were drawn
-
-
-@pytest.mark.parametrize(
-    ("question", "about", "named"),
-    [
-        ("answer", {}, "a question should be"),
-        ("answers", {"sentences": [{"ids": [99]}]}, "a word of sentence 0 should be"),
-        ("evaluation", {"headMasks": [[0, 1]]}, "headMasks should be"),
-    ],
-)
-def test_a_question_that_can_not_be_answered_is_refused_alone(model_page, question, about, named):
-    with pytest.raises(Error, match=named):
-        model_page.evaluate(ASK, [start_message(), question, about])
+    told, done = found["told"], found["done"]
+    assert told["losses"] == [[6, 6], [12, 6], [18, 6], [20, 2]]
+    assert [steps for steps, _ in told["evaluation"]] == [0, 8, 16, 20]
+    assert told["evaluation"][-1][1] == found["evaluation"] != told["evaluation"][0][1]
+    assert [steps for steps, _ in told["maps"]] == [0, 20]
+    assert told["maps"][-1][1] == found["maps"] != told["maps"][0][1]
+    assert done["steps"] == 20 and done["seconds"] > 0
+    assert (done["digest"] is None) != repeatable  # of others test_same_bits.py asks
 
 
 ENDED = """(message) => new Promise((resolve) => {
@@ -266,7 +59,6 @@ ENDED = """(message) => new Promise((resolve) => {
             ({"recipe": RECIPE | {name: value}}, name)
             for name, value in (
                 ("lr", 0), ("lr", 1e30), ("steps", 0.5), ("betas", [0.9]), ("ends_at", 2),
-                ("held_out", 0), ("warmup", -1),
             )
         ),
     ],
@@ -279,10 +71,6 @@ def test_a_training_that_can_not_be_is_refused_in_words(model_page, changes, nam
 
 BROKEN = {
     "no workers": ("delete window.Worker", "browser starts none: Worker is not defined"),
-    "refused": (
-        "window.Worker = class { constructor() { throw new Error('not allowed here'); } }; 0",
-        "browser starts none: not allowed here",
-    ),
     "code with an error": (
         """attnModules["engine/worker_code.js"].MODULES[0][1] = "(" """,
         "The worker broke down: Uncaught SyntaxError",

@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import expect
 from tools import head_labs as labs
 from tools.weight_pictures import short
-from tools.widget_pages import press, said, unfold
+from tools.widget_pages import press, said, style, unfold
 
 from attncourse import data
 from attncourse.interventions import attention_knockout
@@ -32,6 +32,12 @@ SHARES = """([selector, shares]) => {
 }"""
 
 
+def barred(page):
+    """The paths over looks that are forbidden, in each head's small map."""
+    paths = page.locator(".attn-tile .attn-barred-look")
+    return paths.evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
+
+
 def own_model(num_heads=4):
     """A small model of another form than the course's, with weights that nobody has trained."""
     torch.manual_seed(0)
@@ -45,9 +51,6 @@ def own_model(num_heads=4):
 def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_that_fit(lab):
     model = own_model()
     page = lab(labs.quick(None, steps=1, model=model, recipe={"warmup": 0, "lr": 1e-12}))
-    form = page.locator(".attn-note").nth(1).inner_text()
-    for part in ("d = 24, 4 heads", "share 2 of", "d_ff = 20", "RMSNorm after"):
-        assert part in form
     assert labs.texts(page, ".attn-ticks span") == ["2", "4", "8"]
     assert page.evaluate("workers") == 0
     own_weights = page.get_by_label("Begin with your model's own weights")
@@ -68,9 +71,6 @@ def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_
     other = labs.with_numbers_of(page, own_model()).state_dict()
     weights = "blocks.0.attention.W_q.weight"
     assert not torch.allclose(other[weights], state[weights], atol=1e-3)
-    page.get_by_role("button", name=name).click()
-    assert own_weights.is_checked()
-    labs.tells(page, "from your weights")
     page.locator(labs.SLIDER).press("ArrowRight")
     assert own_weights.is_hidden()
     labs.kept(page, 3)
@@ -82,7 +82,6 @@ def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_
 CASES = {  # a task, what guessing gets, a number of heads, and what else a lab of it is given
     "concord": (concord, "0.25", 4, {"steps": 120, "sentence": labs.LONGEST}),
     "keys": (lookup(values=4), "0.25", 2, {"symbols": 4, "steps": 400}),
-    "keys, MLP": (lookup(values=8), "0.13", 2, {"mlp": True}),
     "places, MLP": (diagonals(symbols=4), "0.25", 2, {"symbols": 4, "mlp": True}),
     "own": (concord, "0.25", 4, {"model": own_model(), "from_weights": True}),
     "induction": (INDUCTION, "0.08", 2, {"steps": 100}),
@@ -121,6 +120,27 @@ def found_by(model, task, sentence, batch, muted=(), relation=None, heads=None):
     if len(rights) == 2:  # needs of one place, which may both be right
         rights.append(rights[0] & rights[1])
     return answers, [right.double().mean().item() for right in rights]
+
+
+def read_by_keys(page, sentence, model, heads):
+    """Enlarge each head, and have the weight read with which a word looks at its partner."""
+    layers = model(torch.tensor([sentence.ids]), need_weights=True).weights
+    pairs = [next(iter(found.items())) for found in sentence.partners.values() if found]
+    row, partner = pairs[0]
+    is_alone = len({row for found in sentence.partners.values() for row in found}) == 1
+    plot, words = page.locator(".attn-plot"), sentence.words
+    for head, (name, weights) in enumerate(zip(heads, torch.cat(layers, 1)[0], strict=True)):
+        page.locator(".attn-tile:visible").nth(head).click()
+        expect(plot).to_have_attribute("aria-label", re.compile(f"head {name};"))
+        plot.focus()
+        if head == 0:
+            page.keyboard.press("Home")
+            for key in ["ArrowDown"] * (not is_alone) * row + ["ArrowRight"] * partner:
+                page.keyboard.press(key)
+        looks = f"{words[row]} looks at {words[partner]} with {short(weights[row, partner])}. That"
+        assert page.locator(".attn-read").inner_text().startswith(looks)
+    sizes = plot.locator("canvas").evaluate("({width, height}) => [width, height]")
+    assert sizes == [len(words), 1 if is_alone else len(words)]  # one row is drawn alone
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -172,14 +192,13 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
         assert list(map(float, cells[name][3:])) == pytest.approx(scores.heads.tolist(), abs=0.001)
         row = page.locator(".attn-score", has_text=name)
         assert labs.texts(row, ".attn-best") == [heads[scores.best]]
-        color = row.locator(".attn-swatch").evaluate(
-            "node => getComputedStyle(node).backgroundColor"
-        )
+        color = style(row.locator(".attn-swatch"), "backgroundColor")
         assert color == labs.in_rgb(palette.head_color(scores.best % h))
         lines = row.locator(".attn-baseline").evaluate_all(
             "lines => lines.map(({style, hidden}) => hidden ? null : parseFloat(style.left) / 100)"
         )
         assert lines == pytest.approx([float(chance), distance], abs=0.0051)
+    read_by_keys(page, sentence, model, heads)
     for muted in ([1], [len(heads) - 2, len(heads) - 1], []):
         for head, name in enumerate(heads):
             page.get_by_label(f"head {name} works").set_checked(head not in muted)
@@ -198,34 +217,25 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
         place = [one.name for one in task.relations].index(relation)
         page.wait_for_function(IN_WORDS, arg=[TOLD, [shares[place], now[place]]])
         last = [own is None or head in own for head in range(h)]
-        blank = [path != "" for path in labs.barred(page)]
+        blank = [path != "" for path in barred(page)]
         assert blank == [False] * (len(heads) - h) + last
     page.get_by_label(f"head {heads[-1]} works").uncheck()
     labs.tells(page, f"{heads[-1]}. Forbidden: ")
     compare([len(heads) - 1], relation, [1])
 
 
-@pytest.fixture(scope="module")
-def model():
-    """A model of four heads that has learned Concord."""
-    return data.load("concord")[0]
-
-
-def trained_lab(model, **options):
-    widget = HeadLab(model=model, from_weights=True, **options)
-    widget.set_trait("held_out", HELD_OUT)
-    return widget
-
-
 @pytest.mark.everyday
-def test_by_keys_a_look_is_forbidden_and_allowed_again(lab, model):
-    """The answers that hang on it fall, as torch says, and come back."""
-    page = lab(trained_lab(model))
+def test_by_keys_a_look_is_forbidden_and_allowed_again(lab):
+    """The answers that hang on it fall, as torch says, and come back; heads are muted, too."""
+    widget = HeadLab(model=data.load("concord")[0], from_weights=True)
+    widget.set_trait("held_out", HELD_OUT)
+    page = lab(widget)
     labs.tells(page, "No head is muted")
     places = (labs.BARS, TOLD, ".attn-sharing .attn-heading")
     before = [labs.texts(page, place) for place in places]
     own = [relation.name for relation in concord.relations].index(RELATION)
-    which = page.get_by_label("Forbid a look:")
+    which, legend = page.get_by_label("Forbid a look:"), page.locator(".attn-legend")
+    legend = legend.filter(has=page.locator(".attn-before-key"))
     which.focus()
     for _ in range(1 + own):
         page.keyboard.press("ArrowDown")
@@ -237,41 +247,34 @@ def test_by_keys_a_look_is_forbidden_and_allowed_again(lab, model):
         page.keyboard.press("Shift+Tab")
         labs.tells(page, f"Forbidden: verb → object in {name}: of 10")
         cell = "M9 3h1v1h-1z"  # gave, nephew
-        assert labs.barred(page) == [cell if head in (None, tile) else "" for tile in range(4)]
+        assert barred(page) == [cell if head in (None, tile) else "" for tile in range(4)]
         if head is None:
             expect(page.locator(TOLD)).to_contain_text("now")
             assert float(labs.texts(page, labs.BARS)[own]) < 0.5 < float(before[0][own])
             assert len(labs.texts(page, places[2])[0]) > len(before[2][0])  # of it as trained
+            assert "no look" in legend.inner_text() and "no head" not in legend.inner_text()
+            row = page.locator(".attn-score", has_text="verb → object")
+            assert row.locator(".attn-number").all_inner_texts()[1] == "0.00"
+            assert row.locator(".attn-best").inner_text() == ""  # nobody
+            assert row.locator(".attn-before:visible").count() == 2
+            page.locator(".attn-plot").focus()
+            for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 9:
+                page.keyboard.press(key)
+            read = page.locator(".attn-read").inner_text()
+            assert read.startswith("gave looks at nephew with 0.00. ") and "forbidden" in read
+            which.focus()
+    page.get_by_label("head 1 works").uncheck()
+    labs.tells(page, "Muted: head 1. Forbidden: verb → object in head 2: of 10 answers")
+    assert "no look" in legend.inner_text() and "no head" in legend.inner_text()
+    page.get_by_label("head 1 works").check()
+    which.focus()
     page.keyboard.press("Home")
     labs.tells(page, "No head is muted")
     assert [labs.texts(page, place) for place in places] == before
     assert page.locator(".attn-before:visible").count() == 0
 
 
-def test_a_forbidden_look_reads_nothing_nobody_is_best_at_it_and_heads_are_muted_too(lab, model):
-    page = lab(trained_lab(model, forbidden=RELATION))
-    labs.tells(page, "Forbidden")
-    page.locator(".attn-plot").focus()
-    for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 9:
-        page.keyboard.press(key)
-    read = page.locator(".attn-read").inner_text()
-    assert read.startswith("gave looks at nephew with 0.00. ") and "forbidden" in read
-    row = page.locator(".attn-score", has_text="verb → object")
-    assert row.locator(".attn-number").all_inner_texts()[1] == "0.00"
-    assert row.locator(".attn-best").inner_text() == ""
-    assert row.locator(".attn-before:visible").count() == 2
-    legend = page.locator(".attn-legend", has=page.locator(".attn-before-key"))
-    assert "no look" in legend.inner_text() and "no head" not in legend.inner_text()
-    page.get_by_label("Forbidden in").select_option("head 2")
-    page.get_by_label("head 1 works").uncheck()
-    labs.tells(page, "Muted: head 1. Forbidden: verb → object in head 2: of 10 answers")
-    best = page.locator(".attn-score", has_text="verb → subject").locator(".attn-best-head")
-    expect(best).to_have_class("attn-best-head attn-muted")
-    assert best.inner_text() == "1"
-    assert "no look" in legend.inner_text() and "no head" in legend.inner_text()
-
-
-def test_it_stays_with_other_heads_but_not_for_one_of_them_nor_in_another_task(lab):
+def test_a_look_stays_forbidden_with_other_heads_but_not_for_one_of_them_nor_in_another_task(lab):
     page = lab(HeadLab(4, forbidden=RELATION, forbidden_in=3))
     which, where = page.get_by_label("Forbid a look:"), page.get_by_label("Forbidden in")
     assert where.input_value() == "head 4"
@@ -289,32 +292,6 @@ def test_it_stays_with_other_heads_but_not_for_one_of_them_nor_in_another_task(l
 
 
 @pytest.mark.everyday
-@torch.no_grad()
-def test_by_keys_two_layers_train_and_the_heads_of_both_are_read(lab):
-    page = lab(labs.quick())
-    page.get_by_role("button", name="Induction").press("Enter")
-    page.locator(labs.SLIDER).press("ArrowLeft")
-    said_beside = "aria-valuetext", "2 heads a layer"
-    expect(page.locator(labs.SLIDER)).to_have_attribute(*said_beside)
-    page.get_by_role("button", name="Train", exact=True).press("Enter")
-    labs.tells(page, "No head is muted")
-    assert labs.texts(page, ".attn-tile-name:visible") == HEADS
-    model, sentence = labs.model_of(page, 2, INDUCTION), labs.first_of(INDUCTION)
-    layers = model(torch.tensor([sentence.ids]), need_weights=True).weights
-    words, plot = sentence.words, page.locator(".attn-plot")
-    row, partner = next(iter(sentence.partners["induction"].items()))
-    for head, name in enumerate(HEADS):
-        page.locator(".attn-tile:visible").nth(head).click()
-        expect(plot).to_have_attribute("aria-label", re.compile(f"head {name};"))
-        plot.focus()
-        if head == 0:
-            for key in ["ArrowDown"] * row + ["ArrowRight"] * partner:
-                page.keyboard.press(key)
-        weight = layers[head // 2][0, head % 2, row, partner].item()
-        looks = f"{words[row]} looks at {words[partner]} with {short(weight)}. That"
-        assert page.locator(".attn-read").inner_text().startswith(looks)
-
-
 def test_a_state_names_heads_of_the_second_layer_and_another_tab_has_none(lab):
     widget = labs.quick(task="induction", muted=[3])
     widget.head = 3
@@ -322,9 +299,10 @@ def test_a_state_names_heads_of_the_second_layer_and_another_tab_has_none(lab):
     assert not page.get_by_label("head 2.2 works").is_checked()
     assert page.locator(".attn-large .attn-heading").inner_text() == "Head 2.2"
     for tab, names in (("Concord", ["1"]), ("Induction", HEADS)):
-        press(page, tab)
+        page.get_by_role("button", name=tab).press("Enter")
         assert labs.texts(page, ".attn-tile-name:visible") == names
         assert labs.texts(page, ".attn-switches label:visible") == names
+    expect(page.locator(labs.SLIDER)).to_have_attribute("aria-valuetext", "2 heads a layer")
     labs.train(page)
     press(page, "Another sequence")
     labs.tells(page, "No head is muted")
