@@ -27,8 +27,15 @@ def open_code(page):
     return {name for name in names if f"code of {name}" in seen}
 
 
-def test_one_reads_first_and_one_press_opens_the_code_and_the_goals(page):
+def title_of_exercise(page):
+    return page.locator("#ex-write > summary")
+
+
+def test_one_reads_first_and_a_press_opens_one_fold_or_all_code_and_the_goals(page):
     goal = page.get_by_role("listitem").filter(has_text="do it")
+    offer = page.locator("article > section > .cell summary")
+    assert offer.count() == 1 and not offer.is_visible()  # above the first heading
+    assert page.locator("#fig-dot").is_visible()
     assert open_code(page) == READING and not goal.is_visible()
     assert switch(page).get_attribute("aria-checked") == "false"
     switch(page).click()
@@ -37,20 +44,10 @@ def test_one_reads_first_and_one_press_opens_the_code_and_the_goals(page):
     switch(page).focus()
     page.keyboard.press("Space")
     assert open_code(page) == READING and not goal.is_visible()
-
-
-def title_of_exercise(page):
-    return page.locator("#ex-write > summary")
-
-
-def test_each_fold_opens_by_itself_and_above_the_first_heading_no_code_is_offered(page):
     page.locator(".course-code summary").first.click()
     assert open_code(page) == {"example", *READING}
-    offer = page.locator("article > section > .cell summary")
-    assert offer.count() == 1 and not offer.is_visible()
-    assert page.locator("#fig-dot").is_visible()
     page.get_by_text("After this lesson you can").click()
-    assert page.get_by_role("listitem").filter(has_text="do it").is_visible()
+    assert goal.is_visible()
     assert "about 10 minutes" in title_of_exercise(page).inner_text()
     text, solution = page.get_by_text("Text of write"), page.locator("#sol-write")
     assert not text.is_visible() and not solution.is_visible()
@@ -78,17 +75,18 @@ def test_a_link_to_an_exercise_opens_it(page, small_address):
 def test_who_comes_by_a_link_or_from_the_search_finds_it_open_and_so_does_paper(
     page, small_address
 ):
+    text = page.get_by_text("Text of write")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.get_by_text("Text of write").is_visible()
+    assert text.is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert not page.get_by_text("Text of write").is_visible()
-    for end in ("#ex-write", "#sol-write", "?highlight=text"):
+    assert not text.is_visible()
+    for end in ("#sol-write", "?highlight=text"):
         page.goto("about:blank")
         page.goto(f"{small_address}switch.html{end}")
-        assert page.get_by_text("Text of write").is_visible()
+        assert text.is_visible()
     page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")  # as the search does
     page.goto(f"{small_address}switch.html")
-    assert page.get_by_text("Text of write").is_visible()
+    assert text.is_visible()
 
 
 def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browser, small_address):
@@ -120,9 +118,6 @@ def test_a_line_explains_the_switch_on_the_first_page_alone_and_the_choice_is_ke
     switch(page).click()
     page.go_back()
     assert open_code(page) == READING and words.count() == 0
-
-
-def test_another_tab_follows(page, small_address):
     tab = page.context.new_page()
     tab.goto(f"{small_address}other.html")
     switch(page).click()

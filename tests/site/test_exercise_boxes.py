@@ -21,15 +21,12 @@ def test_the_page_shows_no_verdict_but_once_how_to_get_one(lesson, small):
     assert how["href"] == "index.html#how-to-run"
 
 
-def test_only_what_is_answered_in_code_is_a_fold_and_comes_open(lesson):
+def test_only_what_is_answered_in_code_is_a_fold_and_of_others_the_output_is_shown(lesson):
     [fold] = lesson.select("details.exercise")
     assert fold["id"] == "ex-write" and fold.has_attr("open")
     assert fold.summary.text.split("(")[0].strip() == "Exercise 2"
     title = fold.select_one("#sol-write > .admonition-title")  # without links
     assert "Exercise 2" in title.text and title.select("a") == []
-
-
-def test_of_a_cell_that_answers_on_the_page_only_its_output_is_shown(lesson):
     cell = lesson.select_one(".tag_exercise-page")
     assert cell.select(".cell_output") and not cell.select(".cell_input")
 

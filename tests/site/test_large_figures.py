@@ -15,57 +15,51 @@ def address(small):
     return (small / "figures.html").as_uri()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_press_shows_it_large_in_its_theme_and_another_leads_back(browser, address, scheme):
-    with open_page(browser, address, scheme=scheme) as (page, problems):
-        drawing = page.locator("#fig-wide .drawing")
-        image = drawing.locator(f"img.only-{scheme}")
+COLOR = "node => getComputedStyle(node).backgroundColor"
+FRAME = "button => [getComputedStyle(button).opacity, getComputedStyle(button).outlineStyle]"
+
+
+def test_a_press_shows_it_large_in_its_theme_and_leads_back_and_so_does_a_button(browser, address):
+    with open_page(browser, address, scheme="dark") as (page, problems):
+        figure = page.locator("#fig-wide")
+        drawing, button = figure.locator(".drawing"), figure.locator("> button")
+        image = drawing.locator("img.only-dark")
         before = page.evaluate(PLACES)
         drawing.click()
         page.wait_for_function(LARGE)
         box = image.bounding_box()
         assert box["width"] > 1000 and box["height"] > 500
         assert image.evaluate("image => getComputedStyle(image).objectFit") == "contain"
-        assert page.locator("#fig-wide figcaption").is_visible()
-        color = "node => getComputedStyle(node).backgroundColor"
-        assert page.locator("#fig-wide").evaluate(color) == page.locator("body").evaluate(color)
+        assert figure.locator("figcaption").is_visible()
+        assert figure.evaluate(COLOR) == page.locator("body").evaluate(COLOR)
         drawing.click()
         page.wait_for_function(SMALL)
         assert page.evaluate(PLACES) == before
-        assert problems == []
 
-
-def test_its_button_is_seen_where_the_pointer_is_or_the_keyboard_and_moves_nothing(
-    browser, address
-):
-    with open_page(browser, address) as (page, problems):
-        button = page.locator("#fig-wide > button")
-        opacity = "button => getComputedStyle(button).opacity"
-        assert button.evaluate(opacity) == "0"
-        page.locator("#fig-wide figcaption").hover()
-        assert button.evaluate(opacity) == "1"
+        page.mouse.move(1, 1)
+        assert button.evaluate(FRAME)[0] == "0"
+        figure.locator("figcaption").hover()
+        assert button.evaluate(FRAME)[0] == "1"
         page.emulate_media(media="print")
         assert button.is_hidden()
         page.emulate_media(media="screen")
         assert button.get_attribute("aria-label") == "Full screen: Figure 1"
+        page.locator("article h1").click()  # from there the keyboard goes on
         for _ in range(40):
             page.keyboard.press("Tab")
             if button.evaluate("button => button === document.activeElement"):
                 break
-        style = (
-            "button => [getComputedStyle(button).opacity, getComputedStyle(button).outlineStyle]"
-        )
-        assert button.evaluate(style) == ["1", "solid"]
+        assert button.evaluate(FRAME) == ["1", "solid"]
         page.keyboard.press("Enter")
         page.wait_for_function(LARGE)
-        page.locator("#fig-wide > button[aria-label='Leave the full screen: Figure 1']").wait_for()
+        figure.locator("> button[aria-label='Leave the full screen: Figure 1']").wait_for()
         page.keyboard.press("Enter")
         page.wait_for_function(SMALL)
         page.keyboard.press("Enter")
         page.wait_for_function(LARGE)
         page.evaluate("document.exitFullscreen()")  # a browser with a window does so at Escape
         page.wait_for_function(SMALL)
-        page.locator("#fig-wide > button[aria-label='Full screen: Figure 1']").wait_for()
+        figure.locator("> button[aria-label='Full screen: Figure 1']").wait_for()
         with_button = page.evaluate(PLACES)
         button.evaluate("button => button.remove()")
         assert page.evaluate(PLACES) == with_button

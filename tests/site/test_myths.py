@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_notebooks
 from tools.site_builds import read
@@ -70,22 +69,3 @@ def test_every_row_and_header_of_the_lessons_is_on_the_page(site):
     sources = [(ROOT / f"{page}.md").read_text(encoding="utf-8") for page in all_notebooks()]
     passing = sum(len(re.findall(r"^  - said:", source, re.M)) for source in sources)
     assert len(myths) == passing + number
-
-
-@pytest.mark.thorough
-def test_each_myth_leads_to_a_place_that_is_there(site):
-    for sentence, truth in told(read(site / f"{PAGE}.html")).items():
-        links = [a["href"] for a in truth.select("a")]
-        links = [link for link in links if re.match(r"(?!bibliography)\w+\.html#", link)]
-        assert links, sentence
-        for link in links:
-            file, anchor = link.split("#")
-            place = read(site / "book" / file).find(id=anchor)
-            assert place is not None, (sentence, link)
-            if "-cell-" in anchor or "-myth-" in anchor:
-                cell = (
-                    place if "cell" in place.get("class", ()) else place.find_parent(class_="cell")
-                )
-                assert cell is not None, (sentence, link)
-                number = re.search(r"-cell-(\d+)$", anchor)
-                assert not number or f"# cell {number[1]}" in cell.text, (sentence, link)

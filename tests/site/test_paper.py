@@ -92,22 +92,10 @@ def test_a_page_printed_from_a_phone_shows_the_drawings_for_wide_windows(browser
         page.wait_for_function(f"({shown})().every((isWide) => !isWide)")
 
 
-def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
-    """Who prints a lesson as a handout gives its exercises away, not their solutions."""
-    with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
-        page.locator("details.exercise > summary").first.click()
-        solutions = page.locator(".solution")
-        solutions.first.locator(".admonition-title").click()
-        page.emulate_media(media="print")
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        opened, *closed = [solution.is_visible() for solution in solutions.all()]
-        assert opened and closed and not any(closed)
-        assert solutions.first.locator("section").is_visible()
-
-
-def test_what_a_reader_answered_is_printed_and_each_prediction_with_its_answer(
+def test_a_handout_has_what_was_answered_and_opened_and_each_prediction_with_its_answer(
     browser, site_address
 ):
+    """Who prints a lesson gives its exercises away, not the solutions that weren't opened."""
     with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
         boxes = page.locator(".attn-predict")
         boxes.first.get_by_role("radio").first.check()
@@ -116,6 +104,9 @@ def test_what_a_reader_answered_is_printed_and_each_prediction_with_its_answer(
         for field in answer.get_by_role("textbox").all():
             field.fill("7")
         answer.get_by_role("button", name="Check").click()
+        page.locator("details.exercise > summary").first.click()
+        solutions = page.locator(".solution")
+        solutions.first.locator(".admonition-title").click()
         before = [box.inner_text() for box in boxes.all()]
         assert sum("Right" in text for text in before) == 1
         page.emulate_media(media="print")
@@ -125,6 +116,9 @@ def test_what_a_reader_answered_is_printed_and_each_prediction_with_its_answer(
             assert box.locator(".attn-explanation").is_visible()
             assert box.inner_text().count("Right") == 1  # on paper or in the verdict
             assert box.get_by_role("button").all_inner_texts() == []
+        opened, *closed = [solution.is_visible() for solution in solutions.all()]
+        assert opened and closed and not any(closed)
+        assert solutions.first.locator("section").is_visible()
         assert answer.get_by_role("textbox").first.is_visible()
         assert answer.get_by_role("status").inner_text().startswith("Not yet.")
         page.evaluate("dispatchEvent(new Event('afterprint'))")

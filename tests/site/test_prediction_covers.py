@@ -83,6 +83,15 @@ def test_a_cover_is_a_line_until_its_reader_commits_and_all_else_stands_open(pag
       return document.elementFromPoint(x + width / 4, y + height / 4) === button;
     }""")
     assert page.locator("figure .course-cover").bounding_box()["height"] < 50
+    page.emulate_media(media="print")
+    answer = page.locator(".course-answer").first
+    assert answer.evaluate("a => getComputedStyle(a).opacity") == "1"
+    assert not covers(page).first.is_visible()
+    page.emulate_media(media="screen")
+    page.get_by_role("link", name="There").click()  # within the page
+    page.reload()
+    page.locator(".attn-predict").first.wait_for()
+    assert shown(page) == set()
     for number, opened in enumerate((FIRST, FIRST, FIRST | THIRD)):
         commit(page, number)
         assert shown(page) == opened
@@ -131,18 +140,6 @@ def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address):
             page.locator(".attn-predict").first.wait_for()
             assert shown(page) == FIRST | THIRD | FOURTH
             assert problems == []
-
-
-def test_a_link_within_the_page_and_paper_uncover_nothing_for_good(page):
-    page.get_by_role("link", name="There").click()
-    page.reload()
-    page.locator(".attn-predict").first.wait_for()
-    assert shown(page) == set()
-    page.emulate_media(media="print")
-    answer = page.locator(".course-answer").first
-    assert answer.evaluate("a => getComputedStyle(a).opacity") == "1"
-    assert not covers(page).first.is_visible()
-    page.emulate_media(media="screen")
 
 
 def test_without_script_nothing_is_covered(browser, address):

@@ -36,10 +36,15 @@ def test_a_model_to_train_stands_before_all_but_a_sentence_or_two(site):
     assert sum(len(text.text.split()) for text in before) < 60
 
 
-def test_the_lab_leads_on_to_an_anchor_that_is_there_and_its_fold_holds_what_is_seldom_wanted(
+def test_on_a_phone_the_path_fits_and_the_lab_leads_on_and_folds_what_is_seldom_wanted(
     browser, site_address, site
 ):
-    with open_page(browser, f"{site_address}book/index.html", width=390) as (page, problems):
+    with open_page(browser, f"{site_address}book/index.html", width=360) as (page, problems):
+        path = page.locator("article table:has-text('L01')")
+        links = path.locator("tbody td:first-child a")
+        named = links.evaluate_all("all => all.map((a) => a.pathname.split('/').pop())")
+        assert named == [f"{page[5:]}.html" for page in all_on_the_path()]
+        assert path.evaluate("table => table.getBoundingClientRect().right") < 360
         link = page.locator(".attn-why a")
         assert link.is_hidden()  # until two answers are right
         name, anchor = link.get_attribute("href").removeprefix(site_address).split("#")
@@ -49,14 +54,3 @@ def test_the_lab_leads_on_to_an_anchor_that_is_there_and_its_fold_holds_what_is_
         page.locator(".attn-more summary").press("Enter")
         assert send.is_visible() and page.get_by_role("button", name="Another seed").is_visible()
         assert problems == []
-
-
-def test_on_a_phone_the_path_names_every_lesson_and_needs_no_sideways_scroll(browser, site_address):
-    with open_page(browser, f"{site_address}book/index.html", width=360) as (page, _):
-        path = page.locator("article table:has-text('L01')")
-        named = path.locator("tbody td:first-child a").evaluate_all(
-            "all => all.map((a) => a.pathname)"
-        )
-        expected = [f"{page[5:]}.html" for page in all_on_the_path()]
-        assert [name.split("/")[-1] for name in named] == expected
-        assert path.evaluate("table => table.getBoundingClientRect().right") < 360

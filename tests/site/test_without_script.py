@@ -3,8 +3,8 @@
 import pytest
 from course import widgets
 from course.page_lengths import VIEW
-from tools import site_builds
 from tools.lesson_runs import all_pages
+from tools.site_builds import read
 
 ATTACK = "</noscript><img src=x onerror=\"document.title = 'run'\"><script>alert(1)</script>"
 QUESTION = {
@@ -23,28 +23,21 @@ ANSWER = {
 
 
 @pytest.fixture
-def read(browser):
-    """Return a function that opens a page, or an address, with or without scripts."""
-    contexts = []
+def bare(browser):
+    """Return a page on which no script runs."""
+    with browser.new_context(java_script_enabled=False) as context:
+        yield context.new_page()
 
-    def open_page(source, *, scripts=False):
-        context = browser.new_context(java_script_enabled=scripts)
-        contexts.append(context)
-        page = context.new_page()
-        if source.startswith("http"):
-            page.goto(source)
-        else:
-            page.set_content(f"<!doctype html><title>Page</title><main>{source}</main>")
-        return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+def show(page, state):
+    """Have a page show what stands in for a widget."""
+    told = widgets.fallback(state)
+    page.set_content(f"<!doctype html><title>Page</title><main>{told}</main>")
 
 
 @pytest.mark.parametrize("name", all_pages())
 def test_every_widget_of_a_page_is_told_in_words(site, name):
-    page = site_builds.read(site / f"{name}.html").article
+    page = read(site / f"{name}.html").article
     texts = [" ".join(words.text.split()) for words in page.select("noscript")]
     assert len(texts) == len(page.select(VIEW))
     for text in texts:  # each says what it is
@@ -54,8 +47,9 @@ def test_every_widget_of_a_page_is_told_in_words(site, name):
         )
 
 
-def test_the_page_is_whole_in_its_colors_and_has_no_dead_button(read, site_address):
-    page = read(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many figures
+def test_the_page_is_whole_in_its_colors_and_has_no_dead_button(bare, site_address):
+    page = bare
+    page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many figures
     light, dark = (page.locator(f"article figure img.only-{theme}") for theme in ("light", "dark"))
     assert light.count() == dark.count() > 5
     assert light.first.is_visible()
@@ -76,8 +70,9 @@ def test_the_page_is_whole_in_its_colors_and_has_no_dead_button(read, site_addre
     assert shown == [".ipynb", ".md"]
 
 
-def test_a_question_is_written_out_and_its_answer_is_folded(read):
-    page = read(widgets.fallback(QUESTION))
+def test_what_is_asked_is_written_out_and_its_answer_is_folded(bare):
+    page = bare
+    show(page, QUESTION)
     assert page.locator("code").inner_text() == "q * k"
     assert page.locator("em").inner_text() == "do"
     assert page.locator(".predict > p").last.inner_text() == "Think."
@@ -87,40 +82,31 @@ def test_a_question_is_written_out_and_its_answer_is_folded(read):
     page.locator("summary").click()
     assert explanation.is_visible() and explanation.inner_text() == "B. Because 2 * 3 < 7."
 
-
-def test_what_an_exercise_offers_is_written_out(read):
-    page = read(widgets.fallback(ANSWER))
+    show(page, ANSWER)
     assert page.locator("em").inner_text() == "A"
     assert page.locator("li").all_inner_texts() == ["x < y", "both", "neither"]
     assert page.locator("li code").inner_text() == "x < y"
     words = "Here an answer is checked; it needs JavaScript. Run the notebook."
     assert page.locator("p").last.inner_text() == words
-
-
-def test_a_listing_is_written_out_with_its_numbers(read):
     listing = {"kind": "lines", "titles": [""], "labels": [["if a < b:", "    `a` = *b"]]}
-    page = read(widgets.fallback(ANSWER | listing))
+    show(page, ANSWER | listing)
     assert page.locator("pre").inner_text() == "  1  if a < b:\n  2      `a` = *b\n"
 
 
-def test_with_scripts_none_of_it_is_shown(read):
-    page = read(widgets.fallback(QUESTION), scripts=True)
-    assert page.locator("main").inner_text() == ""
+ATTACKS = [
+    {"summary": ATTACK},
+    {"question": ATTACK, "choices": [ATTACK] * 2, "answers": [0], "explanation": f"`{ATTACK}`"},
+    {"kind": "order", "titles": [ATTACK], "labels": [[ATTACK]], "summary": ATTACK},
+    {"kind": "lines", "titles": [""], "labels": [[ATTACK]], "summary": ATTACK},
+]
 
 
-@pytest.mark.parametrize("scripts", [False, True])
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"summary": ATTACK},
-        {"question": ATTACK, "choices": [ATTACK] * 2, "answers": [0], "explanation": f"`{ATTACK}`"},
-        {"kind": "order", "titles": [ATTACK], "labels": [[ATTACK]], "summary": ATTACK},
-        {"kind": "lines", "titles": [""], "labels": [[ATTACK]], "summary": ATTACK},
-    ],
-)
-def test_texts_stay_text(read, state, scripts):
-    page = read(widgets.fallback(state), scripts=scripts)
-    assert page.locator("img, main script").count() == 0
-    assert page.title() == "Page"
-    if not scripts:
-        assert ATTACK in page.locator("main").inner_text()
+def test_texts_stay_text_and_with_scripts_none_of_it_is_shown(browser, bare):
+    with browser.new_context() as context:
+        for page in (bare, context.new_page()):
+            for state in ATTACKS:
+                show(page, state)
+                assert page.locator("img, main script").count() == 0
+                assert page.title() == "Page"
+                words = page.locator("main").inner_text()
+                assert ATTACK in words if page is bare else words == ""
