@@ -21,6 +21,11 @@ def by_signs(first, second):
     return [20 * (2 * first - 1) + 3, 20 * (1 - 2 * second) + 3, 3]
 
 
+def by_forbidding(first, second):
+    """A score of -inf hides a box, as a mask does."""
+    return [20 if first else -math.inf, -math.inf if second else 20, 0]
+
+
 def by_singular_values(module, head):
     d_k = module.d_model // module.num_heads
     W_q, W_k = (W.weight.unflatten(0, (-1, d_k))[head] for W in (module.W_q, module.W_k))
@@ -34,7 +39,7 @@ test_answers = verdicts(
             "opposite of 2.5": [[-2.5, 0.25, 0.75]],
         },
         l09.one_head: {
-            PASSES: [by_signs],
+            PASSES: [by_signs, by_forbidding],
             "fixed weights": [
                 lambda first, second, scores=scores: scores
                 for scores in torch.cartesian_prod(*[torch.linspace(-6, 6, 4)] * 3)

@@ -14,14 +14,14 @@ ELSEWHERE = 2  # the place of its score and its value
 
 
 def _read(outcome: Outcome) -> Tensor | None:
-    """Return three finite scores, or None if something else came."""
+    """Return three scores (-inf as a very low one), or None if something else came."""
     if outcome.error is not None:
         return None
     outputs = as_outputs(outcome.outputs)
     scores = as_tensor(outputs[0] if len(outputs) == 1 else list(outputs))
-    if scores is None or scores.numel() != len(VALUES) or not scores.isfinite().all():
+    if scores is None or scores.numel() != len(VALUES) or scores.flatten().softmax(0).isnan().any():
         return None
-    return scores.flatten().detach().to(torch.float64)
+    return scores.flatten().detach().to(torch.float64).nan_to_num(neginf=-1e4)
 
 
 def _answers(output: Tensor) -> tuple[int, int]:

@@ -69,6 +69,14 @@ def _case(
     return scores.softmax(-1), partners
 
 
+def _uneven() -> tuple[Tensor, Tensor]:
+    """Return a case in which the mean of the texts' means is largest for another head."""
+    partners = torch.tensor([[-1, 0, 0, 0, 0, 0], [-1, 0, *[-1] * 4], [-1, 0, *[-1] * 4]])
+    scores = torch.zeros(3, 3, 4, 6, 6)
+    scores[2, 0, 1, :, 0], scores[0, 1, 3, 1, 0], scores[1, 2, 0, 1, 0] = 2, 6, 3
+    return scores.softmax(-1), partners
+
+
 def _two(answer: Callable) -> Callable:
     """Take one tensor of two numbers for two: it unpacks as they do."""
 
@@ -94,12 +102,12 @@ def head_of_a_rule(answer: object) -> CheckResult:
     weights are those of all layers, [L, B, h, T, T]; partners [B, T] hold the column of each word's
     partner, or -1 where it has none.
     """
-    cases = [_case(4, 3, 9, 8, (1, 4)), _case(5, 4, 5, 10, (0, 2)), _case(6, 5, 4, 9, (4, 1))]
+    made = [_case(4, 3, 9, 8, (1, 4)), _case(5, 4, 5, 10, (0, 2)), _case(6, 5, 4, 9, (4, 1))]
     praise = "That is where to look first. Whether the model needs it, only muting shows."
     return check_function(
         answer,
         most_on_partners,
-        cases,
+        [*made, _uneven()],
         head_of_a_rule.mistakes,
         output_names=["the layer", "the head"],
         as_function=_two,
