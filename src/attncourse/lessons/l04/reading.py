@@ -105,7 +105,7 @@ def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Cal
     take token 2: what both have in common has no effect.
     """
     effects = torch.zeros(d, num_heads, d // num_heads)
-    effects[: d // 2, :, -1], effects[: d // 2, :, 1] = 1, -lowers
+    effects[: d // 2, :, 0 if token == -1 else -1], effects[: d // 2, :, 1] = 1, -lowers
 
     def heads_of(x: Tensor) -> Tensor:
         inner = torch.ones_like(x)
