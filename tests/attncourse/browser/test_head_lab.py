@@ -361,7 +361,7 @@ def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
     models = page.locator(".attn-kept tbody tr")
     assert page.evaluate("workers") == models.count() < 10
     press(page, "Repeat it: train 10 models")
-    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
+    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=labs.WAIT)
     assert page.get_by_role("button", name="repeat").count() == 0
     rows = models.evaluate_all(labs.CELLS)
     names = [f"{heads}, seed {seed}" for heads in ("1 head", "2 heads") for seed in range(5)]

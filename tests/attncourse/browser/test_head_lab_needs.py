@@ -189,7 +189,7 @@ def test_a_model_stays_beside_another_one_and_awake(lab):
     grids = page.locator(".attn-grid")
     assert grids.count() == 1  # there is no other one yet
     page.locator(labs.SLIDER).press("ArrowRight")
-    grids.nth(1).wait_for(timeout=60_000)
+    grids.nth(1).wait_for(timeout=labs.WAIT)
     labs.trained(page)
     names = ["2 heads, seed 0", "1 head, seed 0"]
     told = {name: own for name, _, own, *_ in page.locator(ROWS).evaluate_all(labs.CELLS)}

@@ -30,7 +30,7 @@ def test_the_numbers_tell_the_digest_and_the_command_and_a_state_names_the_model
         widget.set_trait("digests", {"2 3": named})
         page = lab(widget)
         progress, digests = page.locator(labs.PROGRESS), page.locator(".attn-digest")
-        expect(progress).to_contain_text(named, timeout=60_000)
+        expect(progress).to_contain_text(named, timeout=labs.WAIT)
         told = re.findall(r"\b[0-9a-f]{8}\b", progress.text_content())
         assert told == [*dict.fromkeys((named, own))]
         unfold(page)
@@ -38,7 +38,7 @@ def test_the_numbers_tell_the_digest_and_the_command_and_a_state_names_the_model
         assert ("01234567" in digests.inner_text()) == (named != own)
     press(page, "Another seed")
     expect(progress).not_to_contain_text(named)
-    expect(digests).to_contain_text("--seed 4", timeout=60_000)
+    expect(digests).to_contain_text("--seed 4", timeout=labs.WAIT)
     assert digest not in digests.inner_text()
 
 

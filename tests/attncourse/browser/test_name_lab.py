@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.head_labs import CELLS, with_numbers_of
+from tools.head_labs import CELLS, WAIT, with_numbers_of
 from tools.widget_pages import numbers_in, press, said, style
 
 from attncourse.tasks import names
@@ -80,12 +80,13 @@ def samples_on(page):
 def learned(page, model, verb="Trained"):
     """Wait until a page says of a model what it has learned."""
     live = page.locator("output.attn-live")
-    expect(live).to_contain_text(f"{verb} with {model}", timeout=60_000)
+    expect(live).to_contain_text(f"{verb} with {model}", timeout=WAIT)
 
 
 def right_names(page):
     """Wait until 100 names are drawn; return how many keep all rules."""
-    expect(page.locator(".attn-samples")).not_to_have_attribute("aria-busy", "true")
+    samples = page.locator(".attn-samples")
+    expect(samples).not_to_have_attribute("aria-busy", "true", timeout=WAIT)
     kept, all_names = numbers_in(page.locator(".attn-kept-share").inner_text())[:2]
     assert all_names == 100
     return kept
@@ -132,7 +133,8 @@ def test_all_moves_while_it_trains_and_then_losses_chances_and_weights_are_torch
     page = lab(widget, width=390)
     page.evaluate(SEEN)
     press(page, "Train")
-    page.wait_for_function("seen.curve.size > 4 && seen.names.size > 3 && seen.bars.size > 4")
+    moving = "seen.curve.size > 4 && seen.names.size > 3 && seen.bars.size > 4"
+    page.wait_for_function(moving, timeout=WAIT)
     assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
     assert page.evaluate("Math.max(...seen.heights) - Math.min(...seen.heights)") <= 2
     press(page, "Stop")
