@@ -103,9 +103,19 @@ def assert_shows(page, name, numbers, h):
         torch.testing.assert_close(found, part, atol=0.0051, rtol=0.05)  # two digits of large ones
 
 
-def stop_the_clock(page):
-    page.clock.install(time=0)
-    page.clock.pause_at(60_000)
+@pytest.fixture
+def stop_the_clock(show):
+    """Have a page's clock stand still, which would outlive the page: other tests share its tab."""
+    stopped = []
+
+    def stop(page):
+        page.clock.install(time=0)
+        page.clock.pause_at(60_000)
+        stopped.append(page)
+
+    yield stop
+    for page in stopped:
+        page.clock.resume()
 
 
 def table(page, caption):
@@ -290,7 +300,7 @@ def test_one_way_by_keys_and_buttons_from_number_to_number_and_step_to_step(show
     assert slider.get_attribute("aria-valuetext") == "10 of 11: join"
 
 
-def test_it_plays_to_the_end_pauses_and_starts_anew(show):
+def test_it_plays_to_the_end_pauses_and_starts_anew(show, stop_the_clock):
     page = show(Flow())
     stop_the_clock(page)
     made, spoken = page.locator(".attn-made"), page.locator("output")
@@ -372,7 +382,9 @@ SMALLEST = """nodes => Math.min(
 SCROLLS = "boxes => boxes.some((box) => box.scrollWidth > box.clientWidth)"
 
 
-def test_on_a_phone_each_step_of_the_largest_fits_and_nothing_moves_while_it_plays(show):
+def test_on_a_phone_each_step_of_the_largest_fits_and_nothing_moves_while_it_plays(
+    show, stop_the_clock
+):
     page = show(random_flow(T=6, d=6, num_heads=3, tokens=["token"] * 6), width=360)
     stop_the_clock(page)
     press(page, "Play")
