@@ -17,18 +17,9 @@ def _thirds(packed: Tensor) -> Sequence[Tensor]:
     return packed.chunk(3)
 
 
-def _every_third(packed: Tensor) -> Sequence[Tensor]:
-    return [packed[i::3] for i in range(3)]
-
-
 def _columns(packed: Tensor) -> Sequence[Tensor]:
     """Read [3 d, d] as if it were [d, 3 d], and cut that."""
     return packed.view(packed.shape[1], -1).chunk(3, dim=1)
-
-
-def _first_rows(packed: Tensor) -> Sequence[Tensor]:
-    """Take the first third, three times."""
-    return [packed[: len(packed) // 3]] * 3
 
 
 def _loader(

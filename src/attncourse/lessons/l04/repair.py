@@ -51,12 +51,6 @@ def _hint(bugs: Collection[str]) -> str:
     return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
 
 
-def _merge_with_a_transpose(parts: Tensor) -> Tensor:
-    """Undo a transpose that the split didn't make."""
-    B, T, h, d_k = parts.shape
-    return parts.transpose(1, 2).reshape(B, T, h * d_k)
-
-
 _ONE_TOKEN = heads.HEADS_OF_ONE_TOKEN.steps
 # Bugs beside a scale that was changed, and is still wrong.
 _OTHER_SCALES = tuple(

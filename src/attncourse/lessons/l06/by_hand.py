@@ -34,12 +34,8 @@ def causal_rows(answer: object) -> CheckResult:
 
 T = 8  # words of the sentence that go in
 COUNTS = [[T, T], [1, T], [T, sum(range(1, T + 1))]]
-COUNTED = ["honest questions", "rows"]
-COUNT_LABELS = {
-    "One pass, causal mask": COUNTED,
-    "One pass, no mask": COUNTED,
-    "A pass per prefix, no mask": COUNTED,
-}
+WAYS = ["One pass, causal mask", "One pass, no mask", "A pass per prefix, no mask"]
+COUNT_LABELS = {way: ["honest questions", "rows"] for way in WAYS}
 
 
 @exercise(page=Numbers(right=COUNTS, labels=COUNT_LABELS, rows_apart=True))

@@ -17,10 +17,6 @@ def probabilities(logits: Tensor, temperature: float, top_k: int) -> Tensor:
     return (logits / temperature).masked_fill(~kept, -math.inf).softmax(-1)
 
 
-def _smallest(logits: Tensor, top_k: int) -> Tensor:
-    return logits <= logits.topk(top_k, largest=False).values[-1]
-
-
 PLAIN, COLD, TOP = (
     probabilities(LOGITS, 1, 3),
     probabilities(LOGITS, 0.5, 3),
