@@ -64,8 +64,8 @@ def bugs_of_maps(answer: object) -> CheckResult:
 
 
 TESTS = {
-    "all": "the exchange, the slopes and the cut",
-    "both": "the exchange and the cut",
+    "all": "the replacement, the slopes and the cut",
+    "both": "the replacement and the cut",
     "slopes": "the slopes alone",
     "none": "none of the three",
 }
