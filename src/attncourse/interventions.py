@@ -49,9 +49,12 @@ def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:
         after: at least 1.
 
     Raises:
-        TypeError, ValueError: an `after` that isn't a whole number of 1 or more.
+        TypeError: tokens that are no tensor, or an `after` that is no whole number.
+        ValueError: tokens that aren't [B, T], or an `after` below 1.
     """
     require_tensor("tokens", tokens)
+    if tokens.dim() != 2:
+        raise ValueError(f"tokens must be [B, T], got {shape_of(tokens)}")
     require_positive_int("after", after)
     return follower_targets(tokens, range(tokens.shape[1]), after)
 
@@ -74,7 +77,7 @@ def attention_knockout(
 
     Raises:
         TypeError: no `TransformerModel`, a forbidden that isn't boolean, or heads that are no list.
-        ValueError: another shape of forbidden, or a layer or a head that the model doesn't have.
+        ValueError: a forbidden of another batch, or a layer or a head that the model doesn't have.
     """
     require_tensor("forbidden", forbidden)
     if forbidden.dtype != torch.bool:
@@ -87,6 +90,11 @@ def attention_knockout(
     mask = ~(forbidden[:, None] & chosen[:, None, None])  # [B, 1, T, T] & [h, 1, 1] -> [B, h, T, T]
 
     def forbid(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        B, T, _ = args[0].shape
+        if forbidden.shape != (B, T, T):
+            raise ValueError(
+                f"forbidden must be {[B, T, T]} for this batch, got {shape_of(forbidden)}"
+            )
         before = options.get("mask")  # of another intervention
         return args, options | {"mask": mask if before is None else mask & before}
 

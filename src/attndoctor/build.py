@@ -27,7 +27,7 @@ GROUPED = Sizes(d_model=60, num_heads=6, num_kv_heads=3)
 ONE_HEAD = Sizes(d_model=22, num_heads=1, num_kv_heads=1)
 ODD = Sizes(d_model=33, num_heads=3, num_kv_heads=3)
 DROPPED = 0.25  # dropout of the modules that the probes of dropout run
-LONGEST = 128  # tokens that modules are built for; no probe has as many
+BUILT_LENGTH = 128  # tokens that modules are built for; no probe has as many
 
 
 # --- calling constructors ------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _numbers(sizes: Sizes) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
         "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_k,
-        "length": LONGEST, "layer": 0, "device": "cpu",
+        "length": BUILT_LENGTH, "layer": 0, "device": "cpu",
     }  # fmt: skip
     return numbers | {"config": Config(numbers)}
 

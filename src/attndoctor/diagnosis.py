@@ -278,9 +278,9 @@ def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
 
 
 def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
-    meant = conventions_that_fit(answers, exhibits)
-    if meant:
-        message = report.right_by_conventions(answers, exhibits, meant)
+    fitting = conventions_that_fit(answers, exhibits)
+    if fitting:
+        message = report.right_by_conventions(answers, exhibits, fitting)
         return _with_limits(answers, UNLESS_MEANT, message, exhibits, passed=False)
     reason = why_not_comparable(answers, named=bool(exhibits))
     reason = reason or _if_tokens_come_first(answers, exhibits)

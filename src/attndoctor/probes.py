@@ -22,13 +22,7 @@ MANY = 256  # copies over which dropout is averaged
 # Standard errors: with dropout in the right place one number in 10^8 is so far off; before the
 # softmax the farthest is off by 8 at least, at all widths that were tried.
 FAR_OFF = 6
-FORGOTTEN = (
-    "triangle",
-    "mask",
-    "masks",
-    "key_mask",
-    "causal",
-)  # limits, while something is dropped
+LIMITS_IN_TRAINING = "triangle", "mask", "masks", "key_mask", "causal"
 
 
 def dropout(run: Adapter, inputs: RandomInputs) -> Results:
@@ -92,7 +86,7 @@ def limits_in_training(run: Adapter, inputs: RandomInputs) -> Results:
 
     there = {name: moves(limits[name]) for name in limits if name in run.takes | {"triangle"}}
     run.module.eval()
-    return [flag(there.get(name, False)) for name in FORGOTTEN]
+    return [flag(there.get(name, False)) for name in LIMITS_IN_TRAINING]
 
 
 def dropout_on_average(run: Adapter, inputs: RandomInputs) -> Results:

@@ -64,6 +64,7 @@ def padding_mask(lengths: Tensor, T: int) -> Tensor:
     Raises:
         TypeError: `lengths` is no tensor of whole numbers.
         ValueError: it isn't 1-D, or a length is below 0 or above T.
+        TypeError, ValueError: T is no whole number of at least 1.
     """
     require_positive_int("T", T)
     require_tensor("lengths", lengths)
@@ -216,12 +217,12 @@ def _fit(name: str, mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
         )
     if not fits:  # sizes become text only here: text makes them constants for a compiler
         wanted = {
-            2: f"[T_q={T_q}, T_k={T_k}]",
-            3: f"[B={scores_shape[0]}, T_q={T_q}, T_k={T_k}]",
+            2: f"shape [T_q={T_q}, T_k={T_k}]",
+            3: f"shape [B={scores_shape[0]}, T_q={T_q}, T_k={T_k}]",
             4: f"a shape that broadcasts to [B, h, T_q, T_k] = {list(scores_shape)}",
         }[mask.dim()]
         raise ValueError(
-            f"{name} must have shape {wanted}, got {shape_of(mask)}: "
+            f"{name} must have {wanted}, got {shape_of(mask)}: "
             "rows are queries, columns are keys; padding [B, T_k] is passed as key_mask"
         )
     if mask.dim() == 3 and len(scores_shape) == 4:

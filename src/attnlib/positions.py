@@ -272,9 +272,9 @@ def alibi_bias(
     require_positive_int("num_heads", num_heads)
     require_positive_int("T", T)
     require_parameter_dtype(dtype)
-    places = torch.arange(T)
+    positions = torch.arange(T)
     slopes = 2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)  # [h]
-    distances = (places[:, None] - places).abs()  # [T, T]
+    distances = (positions[:, None] - positions).abs()  # [T, T]
     bias = slopes[None, :, None, None] * -distances
     return bias.to(device=device, dtype=dtype or torch.get_default_dtype())
 
@@ -284,8 +284,8 @@ def _angles(
 ) -> Tensor:
     """Return the angle of each hand at each position, [stop - start, width / 2]."""
     exponents = torch.arange(0, width, 2, dtype=dtype, device=device) / width
-    places = torch.arange(start, stop, dtype=dtype, device=device)
-    return places[:, None] * base**-exponents
+    positions = torch.arange(start, stop, dtype=dtype, device=device)
+    return positions[:, None] * base**-exponents
 
 
 def _sinusoids(

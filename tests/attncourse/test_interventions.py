@@ -136,6 +136,12 @@ def forbid(forbidden, **options):
         pass
 
 
+def forbid_in_another_batch(forbidden):
+    model = TransformerModel.of_sizes(concord, 24, 3, 2)
+    with attention_knockout(model, forbidden):
+        model(BATCH.tokens)
+
+
 def mute(way, heads):
     with way(TransformerModel.of_sizes(concord, 24, 3, 2), heads):
         pass
@@ -155,10 +161,12 @@ REFUSED = {
     },
     ValueError: {
         forbid: {"forbidden": [torch.ones(3, 3).bool(), torch.ones(2, 3, 4).bool()]},
+        forbid_in_another_batch: {"forbidden": [torch.ones(2, 3, 3).bool()]},
         some: {"layer": [2], "heads": [[3]]},
         partial(mute, zero_ablation): {"heads": [[-1], [3]]},
         partial(mute, mean_ablation): {"heads": [[-1], [3]]},
         partial(follower_looks, BATCH.tokens): {"after": [0]},
+        follower_looks: {"tokens": [BATCH.tokens[0]]},
     },
 }
 

@@ -18,9 +18,9 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from attndoctor import CallError, diagnose
-from attndoctor.build import LONGEST
+from attndoctor.build import BUILT_LENGTH
 from attndoctor.museum import known_modules, named
-from attndoctor.questions import LONGEST as LONGEST_ASKED
+from attndoctor.questions import BUILT_LENGTH as LONGEST_ASKED
 from attndoctor.questions import USUAL
 from attnlib import MultiHeadAttention
 
@@ -351,7 +351,7 @@ def test_the_longest_sequence_that_is_asked_is_known():
             return super().forward(query, key, value, **options)
 
     assert diagnose(Recorded, edges=True)
-    assert max(lengths) == LONGEST_ASKED < LONGEST
+    assert max(lengths) == LONGEST_ASKED < BUILT_LENGTH
 
 
 def nano_gpt(block_size):

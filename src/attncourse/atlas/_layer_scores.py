@@ -73,7 +73,7 @@ class LayerView:
         try:
             maps = require_attention(weights)[None]  # [h, R, T] -> [1, h, R, T]
         except (TypeError, ValueError) as error:
-            raise type(error)(f"of {self.name}: {error}") from None
+            raise type(error)(f"layer {self.name}: {error}") from None
         rows = range(self._seen, self._seen + maps.shape[2])
         if rows.stop > self.T:
             raise ValueError(f"{self.name} must have {self.T} rows of weights, got {rows.stop}")
@@ -94,7 +94,7 @@ class LayerView:
         try:
             entropies = self._entropies.means()
         except ValueError as error:
-            raise ValueError(f"of {self.name}: {error}") from None
+            raise ValueError(f"layer {self.name}: {error}") from None
         found = {name: sums for name, sums in self._sums.items() if sums.rows}
         scores = {name: sums.means() for name, sums in found.items()}
         return Layer(

@@ -88,8 +88,8 @@ def check_choices(
     each = page.slots.values() if isinstance(page, Choices) else [page.choices] * len(right)
     offered = dict(zip(right, each, strict=True))
     if isinstance(answer, dict):  # 2 is as good as "2"
-        meant = {key: {str(choice): choice for choice in some} for key, some in offered.items()}
-        answer = {key: meant.get(key, {}).get(str(said), said) for key, said in answer.items()}
+        by_text = {key: {str(choice): choice for choice in some} for key, some in offered.items()}
+        answer = {key: by_text.get(key, {}).get(str(said), said) for key, said in answer.items()}
     if misfit := what_misfits(answer, offered):
         return not_yet(misfit)
     for mistake in exercise.mistakes:

@@ -170,8 +170,8 @@ def _sentence(words: list[str], plan: Plan) -> Sentence:
     partners = plan.partners
     if plan.pronoun >= 0:
         kind = KINDS[WORDS["pronoun"].index(words[plan.pronoun])]
-        meant = plan.subject if CATEGORY[words[plan.subject]] == kind else plan.object
-        partners["pronoun>noun"][plan.pronoun] = partners["predicate>noun"][plan.predicate] = meant
+        noun = plan.subject if CATEGORY[words[plan.subject]] == kind else plan.object
+        partners["pronoun>noun"][plan.pronoun] = partners["predicate>noun"][plan.predicate] = noun
     answers: dict[str, list[int | None]] = {readout: [None] * len(words) for readout in READOUTS}
     for name, relation in DATA["relations"].items():
         for place, partner in partners[name].items():

@@ -146,9 +146,9 @@ def module(answer: object) -> CheckResult:
         return not_yet(missing)
     if level != 0 and "always causal" in found.taken:
         return not_yet(module.hints["causal"])
-    bare = call(built.outputs, (torch.randn(2, 5, _D), torch.ones(5, 5, dtype=torch.bool)))
-    if level not in (0, 1) and bare.complaint:
-        return not_yet(_REACHED[1] + bare.complaint)
+    all_allowed = call(built.outputs, (torch.randn(2, 5, _D), torch.ones(5, 5, dtype=torch.bool)))
+    if level not in (0, 1) and all_allowed.complaint:
+        return not_yet(_REACHED[1] + all_allowed.complaint)
     if level != 0 and _hears_forbidden(built.outputs):
         return not_yet(module.hints["loud"])
     if level is None:
