@@ -162,10 +162,10 @@ def check_numbers(
     if given.numel() == expected.numel() and 1 in (given.squeeze().dim(), expected.dim()):
         given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
     if given.shape != expected.shape:
-        told = f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
+        message = f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
         if given.numel() > expected.numel() and not holds(answer, (float, torch.Tensor)):
-            told += " (A comma separates numbers: write 0.25 with a point.)"
-        return not_yet(told)
+            message += " (A comma separates numbers: write 0.25 with a point.)"
+        return not_yet(message)
     if not given.isfinite().all():
         return not_yet("One of your numbers is infinite, or isn't a number: nan.")
     ours, right = given.flatten().tolist(), expected.flatten().tolist()
@@ -314,18 +314,18 @@ def _of_a_case(
 ) -> str:  # fmt: skip
     """Return what is wrong in the first case that is, and how many cases are right."""
     case, first, _ = wrong[0]
-    told = first.complaint
-    if not told:
+    message = first.complaint
+    if not message:
         unread = ignored(answer, reference)  # which explains more than a guess at the numbers
-        told = _difference(
+        message = _difference(
             case, [(g, w) for _, g, w in wrong], output_names, tolerance, guess=not unread
         )
-        told += unread
+        message += unread
     right = [case for case, given, wanted in outcomes if agree(given, wanted, tolerance)]
     if not right:
-        return told
+        return message
     which = where(answer, right, [case for case, _, _ in wrong]) if len(wrong) > 1 else ""
-    return f"{told} {which or f'({len(right)} of {len(outcomes)} cases are right.)'}"
+    return f"{message} {which or f'({len(right)} of {len(outcomes)} cases are right.)'}"
 
 
 def _in_brief(numbers: torch.Tensor) -> str:

@@ -33,16 +33,16 @@ export function run(scope) {
   let isRunning = false;
   let isDone = false;
   let isTurnComing = false;
-  const { port1: bell, port2: hearing } = new MessageChannel(); // rings after the page's messages
+  const { port1: wakePort, port2: turnPort } = new MessageChannel(); // rings after the page's messages
 
   const tell = (kind, content) => scope.postMessage({ kind, ...content });
 
-  const hands = {
+  const handlers = {
     start(message) {
       [training, reports] = begin(message);
       if (message.isAsIs) return finish();
       report();
-      hands.resume();
+      handlers.resume();
     },
     pause() {
       isRunning = false;
@@ -67,7 +67,7 @@ export function run(scope) {
   };
 
   function askForTurn() {
-    if (!isTurnComing) bell.postMessage(null);
+    if (!isTurnComing) wakePort.postMessage(null);
     isTurnComing = true;
   }
 
@@ -115,8 +115,8 @@ export function run(scope) {
       tell("error", { message: error.message });
     }
   };
-  hearing.onmessage = guarded(takeTurn);
-  scope.onmessage = guarded(({ data }) => hands[data.kind](data));
+  turnPort.onmessage = guarded(takeTurn);
+  scope.onmessage = guarded(({ data }) => handlers[data.kind](data));
 }
 
 /**

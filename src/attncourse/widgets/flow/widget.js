@@ -96,7 +96,7 @@ function render({ model, el }) {
     isLast: () => stepOf(model.get("matrix")) === STEPS.length - 1,
     start: () => show(0),
     go,
-    told(isPlaying) {
+    onPlayingChange(isPlaying) {
       live.setAttribute("aria-live", isPlaying ? "off" : "polite");
       if (isPlaying) room.reserve();
     },

@@ -89,7 +89,7 @@ function render({ model, el }) {
     isLast: () => isLast(readState(model), readState(model).T),
     start: () => follower.setAll({ token: 0, line: LINES[0] }),
     go,
-    told: (isPlaying) => live.setAttribute("aria-live", isPlaying ? "off" : "polite"),
+    onPlayingChange: (isPlaying) => live.setAttribute("aria-live", isPlaying ? "off" : "polite"),
   });
   const over = createButton("Next token", () => {
     player.stop();

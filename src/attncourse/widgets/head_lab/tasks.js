@@ -116,27 +116,27 @@ export const RELATIONS = Object.values(TASKS).flatMap(({ make }) =>
  */
 export function settingOf(state) {
   const { task: name, symbols, steps, mlp, recipes, inductionDigests } = state;
-  const told = TASKS[name];
+  const kind = TASKS[name];
   if (name === "concord") {
     const { spec, recipe, given, ours, digests } = state;
     const own = given === null ? { ours, digests, command: recipe.name } : {}; // the course's model
-    return { ...told, ...ofConcord, key: name, name, task: concord, spec, recipe, given, ...own };
+    return { ...kind, ...ofConcord, key: name, name, task: concord, spec, recipe, given, ...own };
   }
-  const options = told.options(symbols);
-  const task = told.make(options);
+  const options = kind.options(symbols);
+  const task = kind.make(options);
   if (name === "induction") {
-    return { ...told, ...ofInduction(task, recipes[name]), options, digests: inductionDigests };
+    return { ...kind, ...ofInduction(task, recipes[name]), options, digests: inductionDigests };
   }
   const { d_model } = recipes[name].model;
   const names = task.relations.map((relation) => relation.name);
   const vocabulary = new Map(task.vocabulary.map((word, id) => [word, id]));
   return {
-    ...told,
+    ...kind,
     key: [name, symbols, steps, mlp].join(),
     name,
     task,
     options,
-    inWords: `${symbols} ${told.count.toLowerCase()}, ${wholeText(steps)} steps${mlp ? ", MLP" : ""}`,
+    inWords: `${symbols} ${kind.count.toLowerCase()}, ${wholeText(steps)} steps${mlp ? ", MLP" : ""}`,
     chosen: { symbols, steps, mlp },
     spec: specOf(task, { d_model, num_heads: 1, d_ff: mlp ? 4 * d_model : 0 }),
     recipe: { ...recipes[name], steps },

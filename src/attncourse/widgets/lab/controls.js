@@ -63,7 +63,7 @@ export function createTraining(
   const set = setterOf(model);
   let state = null; // {setting, numHeads, seed, trained, digest}, and of HeadLab {isGiven, canBeGiven}
   let named = null; // {which, digits}: the model, as it was, that the state asks for with which it began
-  let told = null; // what was to be said last
+  let lastSaid = null; // what was to be said last
   let isAgain = false; // whether a model is trained because the state it began with asks for it
   let settling; // a timer
   const chosen = () => [state.setting, state.numHeads, state.seed, state.isGiven];
@@ -144,9 +144,9 @@ export function createTraining(
     text.textContent = sayProgress(shown, steps) + sayNamed(shown, wanted);
     const digits = runs.isOver(shown) ? digitsOf(shown) : wanted;
     if (model.get("digest") !== digits) set("digest", digits);
-    const before = told;
-    told = sayBegin(shown, isAgain, few ? ({ numHeads }) => headsInWords(numHeads) : nameOfRun);
-    return told === before ? null : told;
+    const before = lastSaid;
+    lastSaid = sayBegin(shown, isAgain, few ? ({ numHeads }) => headsInWords(numHeads) : nameOfRun);
+    return lastSaid === before ? null : lastSaid;
   }
   return {
     heads: heads.node,

@@ -52,11 +52,11 @@ export function createVerdict(tokens) {
     return `${called(row)} can see ${seen}`;
   }
 
-  function draw(mask, told) {
-    const { blind, isCausal, isUnsolved } = told;
+  function draw(mask, findings) {
+    const { blind, isCausal, isUnsolved } = findings;
     const found = leaks(mask, tokens.length);
     const isEmpty = blind.length === tokens.length;
-    summary.textContent = judge(found, mask, told);
+    summary.textContent = judge(found, mask, findings);
     node.classList.toggle("attn-leaking", isCausal && found.length > 0);
     const lines = [
       ...(isCausal && !isUnsolved ? found.map(sees) : []),

@@ -161,13 +161,13 @@ function render({ model, el }) {
     if (!isStroke && mask.join() === solution) presets.node.hidden = false;
     const isUnsolved = presets.node.hidden;
     root.toggleAttribute("data-unsolved", isUnsolved);
-    const told = { blind: blindRows(mask, T), isCausal, isUnsolved };
+    const findings = { blind: blindRows(mask, T), isCausal, isUnsolved };
     if (!isStroke && drawn !== null && drawn.mask !== mask) base = drawn;
     drawn = { mask, weights };
     presets.draw(mask);
     meant.draw(isCausal);
-    painting.draw(mask, weights, told);
-    verdict.draw(mask, told);
+    painting.draw(mask, weights, findings);
+    verdict.draw(mask, findings);
     legend.lastChild.style.visibility = isCausal && !isUnsolved ? "" : "hidden";
     drawRow();
     const caption = "Weights under this mask: rows look at columns";

@@ -126,7 +126,7 @@ export function createNext(choose) {
     field.node,
     element("div", { class: "attn-panels attn-half" }, bars.node, heads.node),
   );
-  let told = null; // {beginning, letters, words, rows}
+  let current = null; // {beginning, letters, words, rows}
 
   /** Ask a model, and show what it says. */
   function draw(model, { beginning, temperature, topK, numHeads }) {
@@ -145,7 +145,7 @@ export function createNext(choose) {
       rows.set(weights[0].subarray(from, from + T), head * T);
     }
     const words = ["start", ...beginning];
-    told = { beginning, letters, words, rows };
+    current = { beginning, letters, words, rows };
     field.draw(beginning);
     bars.draw(
       beginning,
@@ -157,7 +157,7 @@ export function createNext(choose) {
 
   /** What is shown, as numbers. */
   function tables() {
-    const { beginning, letters, words, rows } = told;
+    const { beginning, letters, words, rows } = current;
     const chances = letters.map(({ name, chance, own }) => [
       name,
       shortNumber(own, 3),
@@ -173,5 +173,5 @@ export function createNext(choose) {
       createTable(`Where each head looks from ${words.at(-1)}`, ["", ...words], looks),
     ];
   }
-  return { node, draw, tables, told: () => told };
+  return { node, draw, tables, current: () => current };
 }

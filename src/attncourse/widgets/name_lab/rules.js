@@ -6,7 +6,7 @@ import { inWords } from "../shared/numbers.js";
 
 const listed = (letters) => inWords([...letters]);
 
-function told() {
+function ruleTexts() {
   const [front, back] = Object.values(NAMES.vowels).map(listed);
   const fewest = Math.min(...NAMES.numbers);
   const most = Math.max(...NAMES.numbers);
@@ -26,7 +26,7 @@ function told() {
 
 /** A fold with the rules. */
 export function createRules() {
-  const terms = Object.entries(told()).flatMap(([name, text]) => [
+  const terms = Object.entries(ruleTexts()).flatMap(([name, text]) => [
     element("dt", {}, name),
     element("dd", {}, text),
   ]);

@@ -7,10 +7,10 @@ import { specWith } from "../lab/runs.js";
 /** Promises the weights of a run as far as it is; null if its worker is gone before it answers. */
 export function weightsOf(run) {
   const at = run.curve.length;
-  if (run.told?.at !== at) {
-    run.told = { at, weights: run.training.ask("weights").catch(() => null) };
+  if (run.keptWeights?.at !== at) {
+    run.keptWeights = { at, weights: run.training.ask("weights").catch(() => null) };
   }
-  return run.told.weights;
+  return run.keptWeights.weights;
 }
 
 /** A model of a setting that is `model(state)`: with what it has learned, or as a worker would draw it. */

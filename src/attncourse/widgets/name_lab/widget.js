@@ -160,7 +160,7 @@ function render({ model, el }) {
     drawRun();
     ask(true);
     const isAsked = before !== null && isOther("beginning", "temperature", "topK");
-    if (isAsked) live.textContent = sayNext(next.told());
+    if (isAsked) live.textContent = sayNext(next.current());
   }
 
   const unwatch = runs.watch((changed) => {

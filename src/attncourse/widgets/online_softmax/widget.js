@@ -190,7 +190,7 @@ function render({ model, el }) {
     isLast: () => readState(model).step === stepCount(),
     start: () => set("step", 0),
     go,
-    told: (isPlaying) => live.setAttribute("aria-live", isPlaying ? "off" : "polite"),
+    onPlayingChange: (isPlaying) => live.setAttribute("aria-live", isPlaying ? "off" : "polite"),
   });
   const [middle, second] = [Math.floor(T / 2), Math.min(1, T - 1)];
   const tries = element(

@@ -5,10 +5,11 @@ import { createButton } from "./parts.js";
 
 /**
  * Buttons for one step back, one on, and Play, `pause` milliseconds a step. `isLast()` returns
- * whether there is no step to play, `start()` goes to the first, `go(by)` by one; `told(isPlaying)`
- * is called at each beginning and end. Where motion is unwelcome there is no Play, unless nothing moves in it.
+ * whether there is no step to play, `start()` goes to the first, `go(by)` by one;
+ * `onPlayingChange(isPlaying)` is called at each beginning and end. Where motion is unwelcome there is
+ * no Play, unless nothing moves in it.
  */
-export function createPlayer({ pause, isLast, start, go, told, moves = true }) {
+export function createPlayer({ pause, isLast, start, go, onPlayingChange, moves = true }) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let timer = null;
   const isPlaying = () => timer !== null;
@@ -16,7 +17,7 @@ export function createPlayer({ pause, isLast, start, go, told, moves = true }) {
   function stop() {
     clearInterval(timer);
     timer = null;
-    told(false);
+    onPlayingChange(false);
     write(play, "Play");
   }
   function turn() {
@@ -26,7 +27,7 @@ export function createPlayer({ pause, isLast, start, go, told, moves = true }) {
   }
   const play = createButton("Play", () => {
     if (isPlaying()) return stop();
-    told(true);
+    onPlayingChange(true);
     if (isLast()) start();
     timer = setInterval(turn, pause);
     write(play, "Pause");
