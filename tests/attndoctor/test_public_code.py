@@ -20,7 +20,7 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 from attndoctor import CallError, diagnose
 from attndoctor.build import BUILT_LENGTH
 from attndoctor.museum import known_modules, named
-from attndoctor.questions import BUILT_LENGTH as LONGEST_ASKED
+from attndoctor.questions import LONGEST as LONGEST_ASKED
 from attndoctor.questions import USUAL
 from attnlib import MultiHeadAttention
 
