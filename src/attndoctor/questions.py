@@ -51,7 +51,7 @@ class Situation:
 
 
 def groups(*numbers: int, of: str = "") -> Callable[[Group], list[Group]]:
-    """Return what chooses so many limits at once in every way, or all; with `of`, that limit's."""
+    """Return a function that lists all groups of n limits (0: all), or those with `of`."""
 
     def choose(there: Group) -> list[Group]:
         found = (group for n in numbers for group in combinations(there, n or len(there)))

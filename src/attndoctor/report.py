@@ -78,7 +78,7 @@ def what_more(exhibits: Guess, answers: Answers) -> str:
 def right_by_conventions(
     answers: Answers, exhibits: Guess, conventions: Sequence[Convention]
 ) -> str:
-    """Return by which conventions all is right."""
+    """Return a sentence that names the conventions under which every test passes."""
     message = behaves_like(exhibits, answers) if exhibits else first_wrong("not the same", answers)
     meant = TEXT("meant", this="all of this" if len(conventions) > 1 else "this")
     return " ".join([message, *(convention.says for convention in conventions), meant])

@@ -81,14 +81,14 @@ class TargetSums:
 
 
 class EntropySums:
-    """The entropies, in nats, of the rows of real words that may look."""
+    """The entropies, in nats, of the rows of real tokens that may look."""
 
     def __init__(self) -> None:
         self._entropies: Tensor | float = 0.0
         self._rows: Tensor | float = 0.0
 
     def add(self, maps: Tensor, real: Tensor) -> None:
-        """Add the next rows; `real` [B, R] is True for real words."""
+        """Add the next rows; `real` [B, R] is True for real tokens."""
         entropies = torch.special.entr(maps).sum(-1)  # [B, h, R, T] -> [B, h, R]
         counted = (maps.sum(-1) > 0) & real[:, None]
         self._entropies = self._entropies + (entropies * counted).sum((0, 2))
@@ -111,7 +111,7 @@ class OffsetSums:
         self._rows = torch.zeros(len(self.offsets), dtype=torch.int64)
 
     def add(self, maps: Tensor, pairs: Tensor, rows: range) -> None:
-        """Add the next rows; `pairs` [B, R, T] is True for pairs of real words."""
+        """Add the next rows; `pairs` [B, R, T] is True for pairs of real tokens."""
         weights = (maps * pairs[:, None]).sum(0)  # [B, h, R, T] -> [h, R, T]
         found = [weights.diagonal(rows.start + o, -2, -1).sum(-1) for o in self.offsets]
         self._weights = self._weights + torch.stack(found, dim=1)

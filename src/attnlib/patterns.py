@@ -87,7 +87,7 @@ def previous_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> 
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
+        key_mask: bool [B, T] or [T], True = a real token; needed for padded samples.
 
     Raises:
         TypeError, ValueError: `weights` isn't attention of T words to themselves, `key_mask`
@@ -111,7 +111,7 @@ def same_token_score(
         weights: attention [B, h, T, T] or [h, T, T].
         tokens: whole numbers [B, T] or [T].
         causal: whether only earlier places count.
-        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
+        key_mask: bool [B, T] or [T], True = a real token; needed for padded samples.
 
     Raises:
         TypeError, ValueError: as `previous_token_score`, `tokens` that don't fit `weights`, or no
@@ -136,7 +136,7 @@ def induction_score(
         weights: attention [B, h, T, T] or [h, T, T].
         tokens: whole numbers [B, T] or [T].
         after: how many places after the earlier word; some heads do induction one place further.
-        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
+        key_mask: bool [B, T] or [T], True = a real token; needed for padded samples.
 
     Raises:
         TypeError, ValueError: as `same_token_score`.
@@ -195,7 +195,7 @@ def entropy(weights: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
+        key_mask: bool [B, T] or [T], True = a real token; needed for padded samples.
 
     Raises:
         TypeError, ValueError: as `previous_token_score`, or a head has no row that may look.
@@ -298,5 +298,5 @@ def _require_shape(name: str, value: Tensor, weights: Tensor) -> None:
 
 
 def _both(real: Tensor) -> Tensor:
-    """Return True for pairs of real words: [B, T] -> [B, T, T]."""
+    """Return True for pairs of real tokens: [B, T] -> [B, T, T]."""
     return real[:, :, None] & real[:, None, :]

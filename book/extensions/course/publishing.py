@@ -43,7 +43,7 @@ RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # o
 OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # the same fonts again
 CHARACTER = re.compile(r"\\([0-9a-fA-F]{1,6})|([\ue000-\uf8ff])")
 
-REPLACEMENTS = {
+REPLACEMENTS = {  # where screen readers or keys fail in the theme's HTML -> ours
     'class="bd-sidebar-primary bd-sidebar': (
         'role="complementary" aria-label="Course" class="bd-sidebar-primary bd-sidebar'
     ),

@@ -289,7 +289,7 @@ def _of_an_argument(
     answer: Any, reference: Callable, outcomes: Outcomes, wrong: Outcomes, known: Known,
     tolerance: float,
 ) -> str:  # fmt: skip
-    """Return with which other argument all would be right, or be a known mistake, if with one."""
+    """Return a hint that names a changed argument with which all cases agree, or ""."""
     came = [as_tensor(part) for _, given, _ in wrong for part in as_outputs(given.outputs)]
     numbers = {n for part in came if part is not None for n in part.flatten().tolist() if n == n}
     if len(numbers) <= 2:  # they may agree by chance

@@ -102,11 +102,11 @@ def right_without_looks(trained: Trained) -> list[float]:
 
 
 def right_without_as_much(trained: Trained) -> list[list[float]]:
-    """Return what is right with all looks, without one look, and without as much elsewhere.
+    """Return shares right with all looks, without one look, and without equal weight elsewhere.
 
-    For the last layer's look one place after, and two: induction. Elsewhere are the heaviest places
-    of the same row that are neither look, by the mean of all heads; only rows count in which these
-    carry as much weight.
+    The looks are those of the last layer one place after an earlier copy, and two: induction.
+    Elsewhere are the heaviest places of the same row that are neither look, by the mean of all
+    heads; only rows count in which these carry as much weight.
     """
     batch, (relation,) = pack(held_out_sentences(trained.recipe)), trained.recipe.task.relations
     with torch.no_grad():
