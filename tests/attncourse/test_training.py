@@ -14,7 +14,7 @@ from tools.refusing import assert_named, refusals
 from tools.tiny_task import TINY, echo, tiny_training
 
 from attncourse import data
-from attncourse.tasks import concord, pack
+from attncourse.tasks import concord, lookup, pack
 from attncourse.training import (
     GRID,
     RECIPES,
@@ -197,13 +197,14 @@ def test_a_bar_shows_steps_and_loss_where_it_is_wanted(monkeypatch):
     assert len(bars) == 1
 
 
-def test_an_evaluation_counts_word_by_word():
-    model, sentences = untrained(concord, dropout=0.5).train(), concord.sentences(600, seed=5)
-    found = evaluate(model, sentences, concord.relations)
+@pytest.mark.parametrize("task", [concord, lookup(values=4)])
+def test_an_evaluation_counts_word_by_word(task):
+    model, sentences = untrained(task, dropout=0.5).train(), task.sentences(600, seed=5)
+    found = evaluate(model, sentences, task.relations)
     assert model.training and all(parameter.grad is None for parameter in model.parameters())
     model.eval()
-    losses, whole, right = [], [], {name: [] for name in concord.readouts}
-    of_relation = {relation.name: [] for relation in concord.relations}
+    losses, whole, right = [], [], {name: [] for name in task.readouts}
+    of_relation = {relation.name: [] for relation in task.relations}
     for sentence in sentences:
         logits = model(torch.tensor([sentence.ids])).logits
         correct = {}
@@ -217,7 +218,7 @@ def test_an_evaluation_counts_word_by_word():
         for word in range(len(sentence)):
             own = [yes for (_, place), yes in correct.items() if place == word]
             whole += [all(own)] if own else []
-        for relation in concord.relations:
+        for relation in task.relations:
             of_relation[relation.name] += [
                 correct[relation.readout, word] for word in sentence.partners[relation.name]
             ]
