@@ -14,8 +14,8 @@ from attncourse import data
 from attncourse.interventions import (
     attention_knockout,
     follower_looks,
+    mean_ablation,
     right_answers,
-    zero_ablation,
 )
 from attncourse.tasks import lookup, pack
 from attncourse.training import (
@@ -284,7 +284,9 @@ def test_heads_go_in_the_order_in_which_they_are_missed_least():
     while len(gone) < 4:
         path.append(max(right_without({*gone, k}) for k in {*range(4)} - gone))
         gone.add(next(k for k in range(4) if right_without({*gone, k}) == path[-1]))
-    assert right_with_heads_left(trained, zero_ablation) == pytest.approx(path, abs=1e-6)
+    muted, averaged = (SWEEPS["pruned"].keep[way](trained) for way in ("muted", "averaged"))
+    assert muted == pytest.approx(path, abs=1e-6)
+    assert averaged == right_with_heads_left(trained, mean_ablation) != muted
 
 
 # --- refusals ------------------------------------------------------------------------------------
