@@ -166,7 +166,7 @@ MORE_QUERIES = Situation("with more queries than keys", "xx--xx xxxxx-", queries
 # How many times as long a shouting token is: scores with its key are some hundreds. An exponential
 # in float32 can't bridge that (e^88 is infinite, e^-104 is 0), and it is far from -1e4, the highest
 # number that people fill in for minus infinity.
-LARGE_FACTOR = 40
+LOUD = 40
 # And one that may look at itself alone: its score is some hundreds, below 0 in half of all heads.
 LOUD_ALONE = 10
 FIRST, MIDDLE = slice(1), slice(1, -1)  # queries
@@ -314,8 +314,8 @@ def shouting(run: Adapter, inputs: RandomInputs) -> Results:
     """Compare the tokens that don't shout; with a triangle also a first one that does."""
     x = _loud(inputs)
     both = inputs.tokens(1, 7)  # one of them half as loud: no clamped score parts them
-    both[:, 0] *= LARGE_FACTOR
-    both[:, -1] *= LARGE_FACTOR / 2
+    both[:, 0] *= LOUD
+    both[:, -1] *= LOUD / 2
     answers = [_of_queries(run(torch.cat([x, both])), MIDDLE)]
     if run.setting.always_causal:
         answers.append(_of_queries(run(_alone(inputs)), FIRST))
@@ -341,8 +341,8 @@ def shouting_forbidden(run: Adapter, inputs: RandomInputs) -> Results:
 def _loud(inputs: RandomInputs, each: int = 1) -> Tensor:
     """Tokens; the last one shouts in the first samples, the first one in as many others."""
     x = inputs.tokens(2 * each, 7)
-    x[:each, -1] *= LARGE_FACTOR
-    x[each:, 0] *= LARGE_FACTOR
+    x[:each, -1] *= LOUD
+    x[each:, 0] *= LOUD
     return x
 
 
