@@ -227,11 +227,12 @@ TURN = """() => new Promise((rest) => requestAnimationFrame(() => setTimeout(
 
 
 def shown_at_rest(page, widgets):
-    """What widgets show once none of them changes it from turn to turn any more."""
+    """What widgets show once none is busy, nor changes it from turn to turn any more."""
     before = None
     for _ in range(200):
         now = [widget.evaluate(SHOWN) for widget in widgets]
-        if now == before:
+        is_busy = any('aria-busy="true"' in html for html, *_ in now)
+        if now == before and not is_busy:
             return now
         page.evaluate(TURN)
         before = now
