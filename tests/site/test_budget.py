@@ -7,9 +7,10 @@ import json
 import re
 
 import pytest
-from course.page_lengths import Length, length_of, limits_of
+from course.lengths import Length, length_of
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_on_the_path, all_pages
+from tools.page_limits import excess
 from tools.site_builds import read
 
 NEAR = 5  # minutes: how much a reading time may be rounded on the start page
@@ -51,8 +52,7 @@ def minutes_of(row):
 def test_a_page_keeps_its_budget_and_tables_tell_its_minutes(site, page):
     html = (site / f"{page}.html").read_text(encoding="utf-8")
     length, link = length_of(html), f'a[href="{page.split("/")[-1]}.html"]'
-    excess = length.excess(limits_of(page))
-    assert not excess, f"{page}: {'; '.join(excess)}"
+    assert excess(page, length) == []
     source = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     exercises = sum(map(int, re.findall(r"\{effort\}`★+ (\d+) minutes?`", source)))
     if page in all_on_the_path():

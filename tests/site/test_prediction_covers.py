@@ -7,7 +7,7 @@ from threading import Event, Thread
 from urllib.request import urlopen
 
 import pytest
-from course.page_lengths import STATE
+from course.lengths import STATE
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
 from tools.site_builds import read

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from course.counts import prefix_of
-from course.publishing import SHEET
 from myst_nb.core.render import WIDGET_STATE_MIMETYPE
 from tools import ROOT
 from tools.browsing import open_page
@@ -118,13 +117,11 @@ def built(html):
         now = SimpleNamespace(executed=re.findall(r"Executing (\d+) page", result.stdout))
         now.pages = {path.stem: path.read_text(encoding="utf-8") for path in paths}
         now.times = {path.stem: path.stat().st_mtime_ns for path in paths}
-        now.style = (html / "_static" / SHEET).read_text(encoding="utf-8")
         now.notebook = (html / "_sources/book/widgets.ipynb").read_text(encoding="utf-8")
         found.append(now)
 
     again()
-    added = page("L01_Tokens", "index") + "\n{fas}`rocket`\n"
-    (book / "L01_Tokens.md").write_text(added, encoding="utf-8")
+    (book / "L01_Tokens.md").write_text(page("L01_Tokens", "index"), encoding="utf-8")
     edit(project / "_toc.yml", "- file", "- file: book/L01_Tokens\n- file")
     edit(book / "L78_Said.md", "have cells", "have no cells")
     edit(book / "widgets.md", "Text.", "Better text.")
@@ -160,10 +157,6 @@ def test_numbers_are_the_pages_own_on_it_and_on_others_also_when_a_page_comes_be
 def test_an_edited_lesson_changes_the_page_that_tells_of_it(built):
     assert ["Rows have no cells" in now.pages["told"] for now in built] == [False, True, True]
     assert ["Rows have cells" in now.pages["told"] for now in built] == [True, False, False]
-
-
-def test_an_icon_that_is_used_later_is_there(built):
-    assert [".fa-rocket" in now.style for now in built] == [False, True, True]
 
 
 def test_pages_that_have_not_changed_are_not_written_again(built):

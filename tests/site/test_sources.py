@@ -19,7 +19,9 @@ MADE = {  # by the build or by Sphinx from the course's own texts
     "touch-icon.png",
 }  # fmt: skip
 OWN = ("widgets/", "fonts/", "vendor/fontawesome/")  # the last two are told of in words
-FONTS = {"course-math", "fa-brands-400", "fa-regular-400", "fa-solid-900"}
+FONTS = {
+    "course-math", "course-math-more", "fa-brands-400", "fa-regular-400", "fa-solid-900",
+}  # fmt: skip
 
 
 def sources(site):

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from course.page_lengths import STATE
+from course.lengths import STATE
 from course.pages import lesson_checked_on, lesson_of
 from course.teachers import SENTENCE
 from tools import ROOT

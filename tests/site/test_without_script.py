@@ -2,7 +2,7 @@
 
 import pytest
 from course import widgets
-from course.page_lengths import VIEW
+from course.lengths import VIEW
 from tools.lesson_runs import all_pages
 from tools.site_builds import read
 

@@ -12,7 +12,7 @@
 * `{counted}`L03`` is how long a lesson or a part of one takes, counted on the built pages. These
   can be counted; several, with spaces between them, are added up:
 
-  * `L03`: minutes to read a lesson, as page_lengths.py counts them; `L03#three-roles`: one section;
+  * `L03`: minutes to read a lesson, as lengths.py counts them; `L03#three-roles`: one section;
   * `L03:exercises`: minutes that its exercises say they take; `ex-l03-row`: one of them;
   * `L03:predictions`: how many predictions it asks for;
   * `L09...`: this lesson and all after it, with or without `:exercises`.
@@ -39,7 +39,7 @@ from sphinx.util import logging
 
 from course import pages
 from course.execution import failed_cells
-from course.page_lengths import length_of
+from course.lengths import length_of
 
 LOGGER = logging.getLogger(__name__)
 

@@ -5,25 +5,17 @@ doesn't understand is a warning at its place in the source. So are two mistakes 
 passes over: brackets after `\\` that are no length, and `\\` outside an environment.
 
 A browser may break a line after a formula; the stop or bracket that follows is held to it.
-
-The site publishes the formulas' font with only the characters that its pages need. That includes
-what a browser draws unasked: letters in italics, and a root's sign.
 """
 
 import re
-from html import escape, unescape
-from pathlib import Path
-from unicodedata import normalize
+from html import escape
 
 from docutils import nodes
-from fontTools import subset
 from math_core import LatexError, LatexToMathML
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
-
-from course.pages import when_written
 
 LOGGER = logging.getLogger(__name__)
 CONVERTER = LatexToMathML(fancy_error=False)
@@ -31,15 +23,6 @@ LENGTH = re.compile(r"(\\\\)\s*\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|mu)\s*\]")
 BRACKET = re.compile(r"\\\\\s*\[")
 ENVIRONMENTS = re.compile(r"\\begin\b.*\\end\b", re.DOTALL)
 STOP = re.compile(r"[.,;:?!)\]”’]+")
-
-FONT = Path("fonts", "course-math.woff2")
-FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)
-ROOT = "√"
-
-# MathML Core, section 2.2: what a letter becomes.
-ITALICS = [*range(0x1D434, 0x1D468), *range(0x1D6A4, 0x1D6A6), *range(0x1D6E2, 0x1D71C), ord("ℎ")]
-ITALIC = {normalize("NFKC", chr(code)): chr(code) for code in ITALICS}
-NAMES = (1, 3, 4, 6, 16)  # family, identifier, full name, PostScript name, typographic family
 
 
 def mathml(tex: str, *, display: bool) -> str:
@@ -99,35 +82,6 @@ class HoldStops(SphinxPostTransform):
                 held += [formula, nodes.Text(stop[0])]
 
 
-def cut_font(app):
-    signs = {ROOT}
-    for page in Path(app.outdir).rglob("*.html"):
-        for formula in FORMULA.findall(page.read_text(encoding="utf-8")):
-            signs.update(unescape(re.sub("<[^>]*>", "", formula)))
-    signs |= {ITALIC[letter] for letter in signs if letter in ITALIC}
-    source = Path(__file__).parents[2] / "assets" / FONT
-    cut(source, Path(app.outdir) / "_static" / FONT, signs, "CourseMath")
-
-
-def cut(source: Path, target: Path, characters: set[str], name: str):
-    """Write the part of a font that draws these characters, as WOFF2.
-
-    It has another name, as the fonts' licenses require of a changed font. It keeps the parts from
-    which a browser builds larger brackets and roots. The same characters give the same file.
-    """
-    options = subset.Options(flavor="woff2", layout_features=[], notdef_outline=True)
-    font = subset.load_font(source, options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(text="".join(characters))
-    subsetter.subset(font)
-    for record in font["name"].names:
-        if record.nameID in NAMES:
-            record.string = name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    subset.save_font(font, target, options)
-
-
 def setup(app):
     app.add_post_transform(HoldStops)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
-    when_written(app, cut_font)

@@ -13,10 +13,8 @@ from pathlib import Path
 from textwrap import shorten
 from urllib.parse import urlsplit
 
-import pydata_sphinx_theme
 from docutils import nodes
 
-from course.formulas import cut
 from course.pages import when_written
 
 WIDTH = re.compile(r'<meta name="viewport"[^>]*>\s*')
@@ -35,14 +33,6 @@ page</a>.</p>
 <form role="search" action="{home}search.html"><input type="search" name="q"
 aria-label="Search the course"> <button type="submit">Search</button></form>
 """
-THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
-SHEET = Path("styles", "pydata-sphinx-theme.css")
-FONTS = Path("vendor", "fontawesome", "webfonts")
-CLASS = re.compile(r"\bfa-[\w-]+")
-RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # of all its names
-OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # the same fonts again
-CHARACTER = re.compile(r"\\([0-9a-fA-F]{1,6})|([\ue000-\uf8ff])")
-
 REPLACEMENTS = {  # where screen readers or keys fail in the theme's HTML -> ours
     'class="bd-sidebar-primary bd-sidebar': (
         'role="complementary" aria-label="Course" class="bd-sidebar-primary bd-sidebar'
@@ -90,14 +80,13 @@ def open_elsewhere(app, pagename, templatename, context, doctree):
     if not address.startswith(GITHUB) or "kernelspec" not in app.env.metadata.get(pagename, {}):
         return
     repository = address.removeprefix(GITHUB).strip("/")
-    links = []
+    group = {"type": "group", "tooltip": "Run this page", "icon": "fas fa-rocket"}
+    group |= {"buttons": [], "label": "launch-buttons"}
     for name, link in PROGRAMS.items():
         url = link.format(repository=repository, branch=NOTEBOOKS, page=pagename)
-        tooltip = f"Open this page's notebook in {name}"
-        button = {"type": "link", "text": name, "tooltip": tooltip, "icon": "fas fa-play"}
-        links.append({**button, "url": url})
-    group = {"type": "group", "tooltip": "Run this page", "icon": "fas fa-rocket"}
-    context["header_buttons"].append({**group, "buttons": links, "label": "launch-buttons"})
+        button = {"type": "link", "text": name, "icon": "fas fa-play", "url": url}
+        group["buttons"].append(button | {"tooltip": f"Open this page's notebook in {name}"})
+    context["header_buttons"].append(group)
 
 
 def load_libraries(app, config):
@@ -117,21 +106,6 @@ def load_libraries(app, config):
     config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
 
 
-def cut_icons(app):
-    site, static = Path(app.outdir), Path(app.outdir) / "_static"
-    files = (*site.rglob("*.html"), *static.rglob("*.js"))
-    used = set().union(*(CLASS.findall(file.read_text(encoding="utf-8")) for file in files))
-    sheet = OLDER_FORMAT.sub("", (THEME / SHEET).read_text(encoding="utf-8"))
-    sheet = RULE.sub(lambda rule: rule[0] if used & {*CLASS.findall(rule[1])} else "", sheet)
-    (static / SHEET).write_text(sheet, encoding="utf-8")
-    sheets = "".join(file.read_text(encoding="utf-8") for file in static.rglob("*.css"))
-    named = CHARACTER.findall(sheets)  # by escapes; and those of private use themselves
-    characters = {chr(int(code, 16)) if code else itself for code, itself in named}
-    for font in (THEME / FONTS).glob("*.woff2"):
-        cut(font, static / FONTS / font.name, characters, "CourseIcons")
-        (static / FONTS / font.with_suffix(".ttf").name).unlink(missing_ok=True)
-
-
 def mend(app):
     for page in Path(app.outdir).rglob("*.html"):
         text = mended = page.read_text(encoding="utf-8")
@@ -147,4 +121,4 @@ def setup(app):
     app.connect("config-inited", load_libraries)
     app.connect("html-page-context", describe_page)  # after the theme, which is set up before
     app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
-    when_written(app, cut_icons, mend)
+    when_written(app, mend)

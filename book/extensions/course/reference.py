@@ -49,10 +49,6 @@ def cite_this(env) -> Iterator[str]:
     yield from ("```bibtex", "@misc{multi-head-attention-course,", *fields, "}", "```")
 
 
-def license_role(name, rawtext, text, *_):
-    return [nodes.Text(license_of(text))], []
-
-
 def packages(env) -> Iterator[str]:
     yield from ("| package | what for | license |", "|---|---|---|")
     required = Path(env.srcdir, "requirements.txt").read_text(encoding="utf-8")
@@ -92,7 +88,7 @@ def show_arguments(app, what, name, documented, options, arguments, result):
 def setup(app):
     app.add_config_value("course_license", "", "env")
     add_written(app, "cite-this", cite_this)
-    app.add_role("license-of", license_role)
+    app.add_role("license-of", lambda kind, raw, name, *_: ([nodes.Text(license_of(name))], []))
     add_written(app, "packages", packages)
     add_written(app, "kept-weights", kept_weights)
     add_written(app, "lesson-exercises", lesson_exercises)

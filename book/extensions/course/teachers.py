@@ -1,15 +1,9 @@
 """Pages that are made of all lessons: what is often said, questions for a class, usual mistakes.
 
-`{myths}`: what is often said, what is true, which cell shows it. A page has a myth in one of two
-places:
-
-* a row of a table whose first column is headed "what is said". "Cell 2" in the row is the code cell
-  below that has `# cell 2` in its code;
-* the header of the cell that refutes it in passing: `myths:`, a list, each with `said:` and
-  `truth:` in Markdown.
-
-What is true can contain a measured number, by `{eval}`. Each myth links to what settles it: its
-cell, the figures and sections that it names, or else its table.
+`{myths}`: what is often said, what is true, which cell shows it. A page has a myth in a row of a
+table whose first column is headed "what is said", or in the header of the cell that refutes it in
+passing (see CONTRIBUTING). What is true can contain a measured number, by `{eval}`. Each myth links
+to what settles it: its cell, the figures and sections that it names, or else its table.
 
 `{class-questions}`: all predictions of the lessons, taken from the boxes that they show, each with
 its choices, the answer in a fold, and a link to the section where it stands.
@@ -50,7 +44,6 @@ CHECK = re.compile(r"\bcheck\.(\w+)\(")
 SENTENCE = re.compile(r"(?:[^.?!]* right\. )?.{20,}?[.?!](?=\s|$)|.+", re.S)
 # "Not all." says nothing alone, nor does "The queries are right."
 FOLD = '<details class="course-class"><summary>{title}</summary>'
-HINTS = '<ul class="simple">\n{items}\n</ul>'
 QUESTIONS = "<!-- all questions -->"  # keeps their place until all lessons are read
 
 
@@ -194,9 +187,9 @@ def usual_mistakes(env) -> Iterator[str]:
         for title, label, body in EXERCISE.findall(text):
             check = getattr(module, CHECK.search(body)[1])
             sentences = dict.fromkeys(SENTENCE.match(mistake.hint)[0] for mistake in check.mistakes)
-            items = "\n".join(f"<li><p>{inline(one)}</p></li>" for one in sentences)
             yield from (FOLD.format(title=inline(title)), "", f"{{ref}}`{label}`:", "")
-            yield from (*HINTS.format(items=items).splitlines(), "</details>", "")
+            items = (f"<li><p>{inline(one)}</p></li>" for one in sentences)
+            yield from ('<ul class="simple">', *items, "</ul>", "</details>", "")
         yield from ("</details>", "")
 
 

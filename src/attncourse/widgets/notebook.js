@@ -18,7 +18,7 @@ export function tellingRefusals({ readState, default: { render } }) {
         words.hidden = words.textContent === "";
         return words.hidden;
       }
-      const told = new Map(); // a view's drawing -> the one that tells refusals
+      const tellers = new Map(); // a view's drawing -> the one that tells refusals
       const telling = (draw) => () => {
         const isShown = isRight();
         try {
@@ -32,10 +32,10 @@ export function tellingRefusals({ readState, default: { render } }) {
         set: (name, value) => model.set(name, value),
         save_changes: () => model.save_changes(),
         on(event, draw) {
-          if (!told.has(draw)) told.set(draw, telling(draw));
-          model.on(event, told.get(draw));
+          if (!tellers.has(draw)) tellers.set(draw, telling(draw));
+          model.on(event, tellers.get(draw));
         },
-        off: (event, draw) => model.off(event, told.get(draw)),
+        off: (event, draw) => model.off(event, tellers.get(draw)),
       };
       return isRight() ? render({ model: heard, el: place }) : undefined;
     },

@@ -4,7 +4,7 @@ import ast
 import shutil
 
 import pytest
-from course.new_lesson import write_lesson
+from new_lesson import write_lesson
 from tools import ROOT
 
 

@@ -102,7 +102,7 @@ function render({ model, el }) {
     },
   });
   const table = element("div", { class: "attn-stage" });
-  const stage = element("div", { class: "attn-told-stage" }, table, live);
+  const stage = element("div", { class: "attn-spoken-stage" }, table, live);
   const legend = createWeightsLegend(
     ["attn-traced", "this number"],
     ["attn-source", "what it is computed from"],

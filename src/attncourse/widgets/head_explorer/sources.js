@@ -27,12 +27,12 @@ export function ruledQueriesAndKeys(words, rules) {
   const strength = STRENGTH * Math.sqrt(MOST_WORDS);
   const [q, k] = [0, 1].map(() => new Float64Array(words.length * d));
   rules.forEach((rule, head) => {
-    const [asked, told] = RULES[rule](words);
+    const [asked, answers] = RULES[rule](words);
     const first = head * MOST_WORDS;
     asked.forEach((column, i) => {
       if (column >= 0) q[i * d + first + column] = strength;
     });
-    told.forEach((column, i) => (k[i * d + first + column] = 1));
+    answers.forEach((column, i) => (k[i * d + first + column] = 1));
   });
   return { q, k };
 }

@@ -102,10 +102,14 @@ export function createTiles({ choose, name = "All heads" }) {
       const own = specialties?.[head];
       button.classList.toggle("attn-muted", isMuted);
       const mass = own ? tileNumber(own.mass) : "";
-      const told = own ? `${nameOf(own.relation)} ${mass}` : "";
-      write(best, isBrief ? mass : told);
+      const partner = own ? `${nameOf(own.relation)} ${mass}` : "";
+      write(best, isBrief ? mass : partner);
       best.classList.toggle("attn-brief", isBrief);
-      const spoken = [`head ${names[head]}`, isMuted ? "muted" : "", own ? `best at ${told}` : ""];
+      const spoken = [
+        `head ${names[head]}`,
+        isMuted ? "muted" : "",
+        own ? `best at ${partner}` : "",
+      ];
       writeAttribute(button, "aria-label", spoken.filter(Boolean).join(", "));
     });
     toolbar.press(chosen);

@@ -56,9 +56,9 @@ function sharingTable(runs, counts, { pairs: ofOneWord, otherPairs, ours }) {
     const cells = several.map((count) => {
       const own = runs.filter(({ numHeads }) => numHeads === count);
       const { shared, models } = countSharing(own, pair);
-      const told = models === 0 ? "–" : `${shared} of ${models}`;
+      const found = models === 0 ? "–" : `${shared} of ${models}`;
       const known = ours?.[headsInWords(count)]?.[pair.join(" & ")];
-      return known ? `${told} (${known.join(" of ")})` : told;
+      return known ? `${found} (${known.join(" of ")})` : found;
     });
     return [pair.map(nameOf).join(", "), ...cells];
   };

@@ -250,8 +250,8 @@ export function renderSmall({ model, el }, readState) {
   function drawAnswer() {
     const { words } = state.sentence;
     const { verb, wanted } = verbOf(state.sentence);
-    const told = answers.get(runBefore());
-    const before = told?.sentence === state.sentence ? told : null;
+    const kept = answers.get(runBefore());
+    const before = kept?.sentence === state.sentence ? kept : null;
     const rows = rowsOf(answer);
     const finders = wanted.map((place) => {
       const head = rows.findIndex((row) => row[place] > FOUND);

@@ -56,7 +56,7 @@ async function askRun(run, question, about) {
 }
 
 /**
- * The view of a setting: its `node`, its sentence `told`, which stands below the controls, and
+ * The view of a setting: its `node`, its `sentence`, which stands below the controls, and
  *
  *   draw(state)      show what is chosen
  *   drawRun()        show how far the models are
@@ -126,7 +126,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const headsBeside = element("div", {}, ofBeside, tilesBeside.node);
   const first = element("div", { class: "attn-first" }, scores.node, curves.node);
   const wanted = setting.partner ?? "the word that must be found";
-  const told = element(
+  const sentencePanel = element(
     "div",
     {},
     createHeading(setting.heading),
@@ -220,9 +220,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
       const distance = share === undefined ? "–" : shortNumber(share, 3);
       const masses = evaluation?.mass[name]?.flat() ?? [];
       const found = evaluation === null ? [] : [right(evaluation), ...masses];
-      const told = found.map((number) => (number === undefined ? "–" : shortNumber(number, 3)));
+      const cells = found.map((number) => (number === undefined ? "–" : shortNumber(number, 3)));
       const behind = offset === undefined ? "" : signed(offset);
-      return [nameOf(name), shortNumber(guessing), distance + behind, ...told];
+      return [nameOf(name), shortNumber(guessing), distance + behind, ...cells];
     });
     const caption = "Right answers, and each head's weight on the true partner";
     const columns = ["relation", "guessing", setting.baselineName, ...learned];
@@ -377,12 +377,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const asks = truth.first + row;
     const weight = shortNumber(weights[row * words.length + column]);
     const partners = relations.filter(({ name }) => state.sentence.partners[name][asks] === column);
-    const told = partners.map(
+    const roles = partners.map(
       ({ name }) => ` That is ${setting.partner ?? `its ${partOf(name)}`}.`,
     );
     const isIt = ([barred, key]) => barred === row && key === column;
     const barred = truth.forbiddenIn(state.head).some(isIt) ? " That look is forbidden." : "";
-    reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told.join("")}${barred}`;
+    reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${roles.join("")}${barred}`;
   }
 
   /** The other model's heads. What a reader has pressed stays where it is. */
@@ -414,12 +414,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     tilesBeside.draw({ of: other, maps, truth, chosen: null, muted: [], specialties });
   }
 
-  const drawScores = onChange((evaluation, rest, shown, beside, ofOther, ..._told) => {
+  const drawScores = onChange((evaluation, rest, shown, beside, ofOther, ..._redrawnWith) => {
     const distances = evaluation === null && ofOther === null ? null : baselines();
     const named = (one) => (beside === null ? "" : `${inShort(one)}. `);
     const { muted, forbidden } = state;
-    const told = { of: state, who: named(state), muted, forbidden };
-    scores.draw(rest ?? evaluation, rest && evaluation, distances, told);
+    const shownFor = { of: state, who: named(state), muted, forbidden };
+    scores.draw(rest ?? evaluation, rest && evaluation, distances, shownFor);
     scoresBeside.draw(ofOther, null, distances, { of: beside, who: named(beside) });
     numbers.draw(shown, { label: "Table of the scores" });
     drawSharing();
@@ -457,8 +457,15 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const isKnown = runs.isOver(shown) && ofRest?.run === shown;
     const rest = isKnown ? ofRest.evaluation : null;
     const ofOther = beside?.evaluation ?? null;
-    const told = [shown?.digest, nameOfChange(state)];
-    drawScores(shown?.evaluation ?? null, rest, shown, beside, ofOther, ...told);
+    drawScores(
+      shown?.evaluation ?? null,
+      rest,
+      shown,
+      beside,
+      ofOther,
+      shown?.digest,
+      nameOfChange(state),
+    );
     forbidding.draw(state, shown?.evaluation, rest);
     const problem = own.find((one) => one.isInBackground && one.state === "failed")?.problem ?? "";
     const over = all.filter((one) => runs.isOver(one) && one.evaluation);
@@ -504,5 +511,5 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     look();
     return true;
   }
-  return { node, told, draw, drawRun, hear };
+  return { node, sentence: sentencePanel, draw, drawRun, hear };
 }

@@ -170,7 +170,7 @@ function renderWhole({ model, el }) {
   const live = createLive();
   const about = createNote();
   const place = element("div");
-  const toldPlace = element("div");
+  const sentencePlace = element("div");
   const hand = {
     set,
     forgetHeads,
@@ -193,7 +193,7 @@ function renderWhole({ model, el }) {
           element("div", {}, training.buttons, training.seed, training.beginning),
         ),
         training.progress,
-        element("div", { class: "attn-told" }, toldPlace, live),
+        element("div", { class: "attn-sentence-panel" }, sentencePlace, live),
       ],
       [place],
     ),
@@ -229,7 +229,7 @@ function renderWhole({ model, el }) {
     view = viewOf(setting);
     if (place.firstChild !== view.node) {
       place.replaceChildren(view.node);
-      toldPlace.replaceChildren(view.told);
+      sentencePlace.replaceChildren(view.sentence);
     }
     training.draw(state);
     drawTraining();

@@ -46,9 +46,9 @@ function createRuns({ heldOut, startTraining }) {
   }
   function tellGoing() {
     isPausing = false;
-    const told = [...going].filter((run) => runs.includes(run));
+    const changed = [...going].filter((run) => runs.includes(run));
     going.clear();
-    told.forEach(tell);
+    changed.forEach(tell);
   }
   const isOver = (run) => ["done", "stopped", "given"].includes(run?.state);
   const isReady = (run) => isOver(run) && !run.isAsleep; // to be asked
@@ -232,9 +232,9 @@ export function watchInSight(runs, node, hear) {
   const missed = new Set();
   const isUnderWay = (run) => run?.state === "training" && run.steps > 0;
   const sight = createSight(node, () => {
-    const told = [...missed];
+    const heard = [...missed];
     missed.clear();
-    told.forEach(hear);
+    heard.forEach(hear);
   });
   const unwatch = runs.watch((run) => {
     if (sight.isSeen() || !isUnderWay(run)) hear(run);

@@ -24,13 +24,13 @@ export function createHeldOutCurves(steps, guesses) {
 
   /** What the models have reached, and what guesses cost. */
   function table(runs) {
-    const told = marks.map(({ name, loss }) => [name, "–", loss.toFixed(3)]);
+    const guessed = marks.map(({ name, loss }) => [name, "–", loss.toFixed(3)]);
     const reached = runs.filter(({ curve }) => curve.length > 0);
     const rows = reached.map((run) => {
       const [step, loss] = run.curve.at(-1);
       return [nameOfRun(run), wholeText(step), loss.toFixed(3)];
     });
-    return createTable("Loss on names held out", ["", "steps", "loss"], [...told, ...rows]);
+    return createTable("Loss on names held out", ["", "steps", "loss"], [...guessed, ...rows]);
   }
   return { node, draw, table };
 }

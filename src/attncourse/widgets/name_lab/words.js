@@ -29,6 +29,6 @@ export function sayPlace(beginning) {
 
 /** What a model expects after a beginning: `letters` are {name, chance}, likely ones first. */
 export function sayNext({ beginning, letters }) {
-  const told = letters.slice(0, TOLD).map(({ name, chance }) => `${name} ${shortNumber(chance)}`);
-  return `${sayPlace(beginning)} it expects ${told.join(", ")}.`;
+  const likely = letters.slice(0, TOLD).map(({ name, chance }) => `${name} ${shortNumber(chance)}`);
+  return `${sayPlace(beginning)} it expects ${likely.join(", ")}.`;
 }

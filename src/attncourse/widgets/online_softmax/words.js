@@ -80,7 +80,7 @@ export function sayVerdict({ values, method }, last, plain) {
       `the plain softmax gives ${vectorText(plain.output)}.`
     );
   }
-  const told =
+  const agreement =
     difference === 0
       ? "to the last digit"
       : `except for ${withMinus(difference.toExponential(0))}, which is float32's rounding`;
@@ -92,5 +92,5 @@ export function sayVerdict({ values, method }, last, plain) {
       : ` By luck: the sum is ${plainNumber(last.sum)} instead of ${plainNumber(plain.sum)}.`,
     "no maximum": " This time no exponential was too large or too small.",
   }[method];
-  return `All blocks are read. The output ${found} is that of the plain softmax, ${told}.${luck}`;
+  return `All blocks are read. The output ${found} is that of the plain softmax, ${agreement}.${luck}`;
 }

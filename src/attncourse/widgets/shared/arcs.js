@@ -95,7 +95,7 @@ export function createArcs(ownLine = null) {
    * there; `before` are looks that stand below them.
    */
   function drawRows(words, from, rows, before = []) {
-    const told = rows.map(({ name, row }) => {
+    const names = rows.map(({ name, row }) => {
       const most = largestOf(row);
       return `head ${name} most at ${words[row.indexOf(most)]}, ${shortNumber(most)}`;
     });
@@ -103,7 +103,7 @@ export function createArcs(ownLine = null) {
       Array.from(row, (weight, to) => ({ from, to, head, weight })),
     );
     const seen = own.filter(({ weight }) => weight >= LEAST);
-    draw([...before, ...seen], `Arcs from ${words[from]}: ${told.join("; ") || "none yet"}`);
+    draw([...before, ...seen], `Arcs from ${words[from]}: ${names.join("; ") || "none yet"}`);
   }
   const observer = new ResizeObserver(measure);
   return { node, show, draw, drawRows };

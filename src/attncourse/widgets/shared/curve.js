@@ -84,8 +84,8 @@ export function createCurves({
     if (current && svg.lastChild !== current.path) svg.append(current.path); // above the others
     names.replaceChildren(...placed([...labels.values()]).map((label) => nameTag(label, shown)));
     const [first, last] = [current?.points[0], current?.points.at(-1)];
-    const told = last ? `from ${first[1].toFixed(2)} to ${last[1].toFixed(3)}` : "none yet";
-    drawing.setAttribute("aria-label", `Loss over ${wholeText(steps)} steps: ${told}${held}`);
+    const range = last ? `from ${first[1].toFixed(2)} to ${last[1].toFixed(3)}` : "none yet";
+    drawing.setAttribute("aria-label", `Loss over ${wholeText(steps)} steps: ${range}${held}`);
   }
 
   /** A curve's name, at its end. */

@@ -37,9 +37,9 @@ function reasonToRefuse(text, number, { largest, masks, done }) {
     if (isBegun && !done) return null;
     if (text.trim() === "") return "no number";
     const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}\u2026` : text;
-    const told = `\u201c${short}\u201d`;
-    if (hasDoubtfulComma(text)) return `in ${told} the comma may mean thousands or the point`;
-    return `${told} is not a number`;
+    const quoted = `\u201c${short}\u201d`;
+    if (hasDoubtfulComma(text)) return `in ${quoted} the comma may mean thousands or the point`;
+    return `${quoted} is not a number`;
   }
   if (Math.abs(number) <= largest || (masks && number === -Infinity)) return null;
   return `only \u2212${largest} to ${largest}${masks ? " or \u2212∞" : ""} is possible`;

@@ -1,6 +1,6 @@
 """Write the bones of a new lesson, and register it.
 
-    python book/extensions/course/new_lesson.py 12 "Sparse Attention"
+    python book/extensions/new_lesson.py 12 "Sparse Attention"
 
 A page with an exercise, the exercise's check and its test, and the lines in `_toc.yml` and in the
 tables of lessons. What is there already is never written over.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from string import Template
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = Path(__file__).with_name("lesson_bones.md")
 
 CHECK = '''"""A sum. Replace it by this lesson's first exercise."""
@@ -109,7 +109,7 @@ def write_lesson(root: Path, number: int, title: str) -> list[Path]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or not (sys.argv[1].isascii() and sys.argv[1].isdecimal()):
-        sys.exit('usage: python book/extensions/course/new_lesson.py NUMBER "Its Title"')
+        sys.exit('usage: python book/extensions/new_lesson.py NUMBER "Its Title"')
     try:
         print(*write_lesson(ROOT, int(sys.argv[1]), sys.argv[2]), sep="\n")
     except (FileExistsError, ValueError) as error:

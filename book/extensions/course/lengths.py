@@ -1,9 +1,4 @@
-"""How long the pages of the built site are.
-
-    python book/extensions/course/page_lengths.py                   # of _build/html
-    python book/extensions/course/page_lengths.py elsewhere/_build/html
-
-Counted is what stands on a page when it opens:
+"""How long a page of the built site is: what is counted stands there when it opens.
 
 * words: its text with captions and tables, and what its predictions ask and explain; a formula is
   one word. Solutions, hints, code, what code prints, alt text and widgets don't count.
@@ -16,17 +11,11 @@ Counted is what stands on a page when it opens:
 """
 
 import json
-import sys
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from bs4 import BeautifulSoup, Tag
 
 WORDS_PER_MINUTE, LINES_PER_MINUTE, FIGURES_PER_MINUTE, PREDICTIONS_PER_MINUTE = 200, 12, 2, 2
-
-LESSON_LIMITS = {"minutes": 45, "words": 3900, "lines": 200, "figures": 12}
-MOST_LINES = {"L10": 300}  # a lesson about code
-START_PAGE_LIMITS = {"words": 800}
 
 STATE = 'script[type="application/vnd.jupyter.widget-state+json"]'
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
@@ -38,8 +27,7 @@ NO_PROSE = (
 )
 
 
-@dataclass(frozen=True)
-class Length:
+class Length(NamedTuple):
     """What was counted on one page."""
 
     words: int
@@ -56,15 +44,6 @@ class Length:
             + self.figures / FIGURES_PER_MINUTE
             + self.predictions / PREDICTIONS_PER_MINUTE
         )
-
-    def excess(self, limits: dict[str, int]) -> list[str]:
-        """Say what is over its limit, and by how much."""
-        counted = {name: getattr(self, name) for name in limits}
-        return [
-            f"{counted[name] - limit} {name} too many ({counted[name]} of {limit})"
-            for name, limit in limits.items()
-            if counted[name] > limit
-        ]
 
 
 def length_of(html: str, name: str = "") -> Length:
@@ -102,30 +81,3 @@ def predictions_in(part: Tag, page: BeautifulSoup) -> list[str]:
         for found in values
         if found.get("_module") == "predict"
     ]
-
-
-def limits_of(page: str) -> dict[str, int]:
-    """Return the limits of a page such as "book/index"; references and the museum have none."""
-    name = page.split("/")[-1]
-    if name == "index":
-        return START_PAGE_LIMITS
-    if not (name[0] == "L" and name[1:3].isdigit()):
-        return {}
-    return LESSON_LIMITS | {"lines": MOST_LINES.get(name[:3], LESSON_LIMITS["lines"])}
-
-
-def main(site: Path):
-    """Print a line for each page."""
-    print(f"{'minutes':>7} {'words':>6} {'lines':>6} {'figures':>7} {'predictions':>11}  page")
-    for path in sorted(site.glob("book/*.html")):
-        length = length_of(path.read_text(encoding="utf-8"))
-        print(
-            f"{length.minutes:7} {length.words:6} {length.lines:6} {length.figures:7} "
-            f"{length.predictions:11}  {path.stem}"
-        )
-        for excess in length.excess(limits_of(path.stem)):
-            print(f"{'':41}  {excess}")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "_build/html"))

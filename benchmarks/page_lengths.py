@@ -1,0 +1,27 @@
+"""How long the pages of the built site are, and which are too long.
+
+    jupyter-book build .
+    python benchmarks/page_lengths.py                   # of _build/html
+    python benchmarks/page_lengths.py path/to/html
+
+What is counted, says course/lengths.py; the limits are in tests/tools/page_limits.py.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "tests"), str(ROOT / "book/extensions")]
+
+from course.lengths import length_of  # noqa: E402
+from tools.page_limits import excess  # noqa: E402
+
+print(f"{'minutes':>7} {'words':>6} {'lines':>6} {'figures':>7} {'predictions':>11}  page")
+for path in sorted(Path(*sys.argv[1:] or ["_build/html"]).glob("book/*.html")):
+    length = length_of(path.read_text(encoding="utf-8"))
+    print(
+        f"{length.minutes:7} {length.words:6} {length.lines:6} {length.figures:7} "
+        f"{length.predictions:11}  {path.stem}"
+    )
+    for words in excess(path.stem, length):
+        print(f"{'':41}  {words}")
