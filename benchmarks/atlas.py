@@ -42,7 +42,7 @@ def candidate(way: str, T: int) -> Callable[[], object]:
     model = transformers.GPT2Model(settings).eval()
     ids = torch.randint(settings.vocab_size, (1, T))
     if way == "atlas":
-        return lambda: atlas.of(model, ids, progress=False)
+        return lambda: atlas.from_model(model, ids, progress=False)
     return torch.no_grad()(lambda: model(ids, output_attentions=eager, use_cache=False))
 
 

@@ -213,7 +213,7 @@ FORMULAS = (
 
 def other_formula(answers: Answers) -> Found | None:
     """Return another formula by which the candidate is right on one sequence, if there is one."""
-    if not answers.wrong_at_once:
+    if not answers.fails_self_attention:
         return None
     found: list[tuple[float, Found]] = []
     family = ""
@@ -360,7 +360,7 @@ def conventions_that_fit(
 def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
     """Yield the conventions that may explain what is wrong."""
     options = answers.tested.options
-    if options.num_heads is not None and answers.wrong_at_once:
+    if options.num_heads is not None and answers.fails_self_attention:
         yield from _of_heads(answers)
     known = conventions(exhibits, answers.tested)
     yield from known
@@ -370,7 +370,7 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
         yield OUTPUT_ALONE
     if all(isinstance(answers.given[question], NoGradientError) for question in answers.wrong):
         yield FOR_INFERENCE
-    if answers.wrong_at_once:
+    if answers.fails_self_attention:
         if exhibits or options.formula:
             return
         formula = other_formula(answers)

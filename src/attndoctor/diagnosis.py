@@ -52,7 +52,7 @@ class Diagnosis(CheckResult):
     Attributes:
         exhibits: those that the candidate behaves like.
         failed: names of the probes on which it is wrong.
-        untried: names of the probes that it can't run.
+        not_run: names of the probes that it can't run.
         edges: names of the failed probes that are about an edge: rows that may look nowhere,
             outputs of padding, half precision, weights in training.
         taken: what the candidate was taken for: how it is called, what its masks mean and so on.
@@ -63,7 +63,7 @@ class Diagnosis(CheckResult):
 
     exhibits: tuple[Exhibit, ...] = ()
     failed: tuple[str, ...] = ()
-    untried: tuple[str, ...] = field(default=())
+    not_run: tuple[str, ...] = field(default=())
     edges: tuple[str, ...] = ()
     taken: str = ""
     heading: str = "Healthy."
@@ -83,7 +83,7 @@ class Diagnosis(CheckResult):
             "first_seen_on": first or next(iter(self.failed), None),
             "failed": list(self.failed),
             "edges": list(self.edges),
-            "not_tested": list(self.untried),
+            "not_run": list(self.not_run),
             "taken": self.taken.split("; ") if self.taken else [],
             "message": self.message.split("\n"),
             "versions": _versions(),
@@ -221,9 +221,9 @@ def _diagnosis(answers: Answers, edges: bool) -> Diagnosis:
 
 def _if_causal(answers: Answers) -> Answers | None:
     """Return the first answer as an always causal module's, if it is wrong otherwise."""
-    if not answers.wrong_at_once or not may_be_causal(answers.tested):
+    if not answers.fails_self_attention or not may_be_causal(answers.tested):
         return None
-    return Answers.at_once(always_causal(answers.tested))
+    return Answers.to_self_attention(always_causal(answers.tested))
 
 
 def _by_other_axes(answers: Answers) -> Answers | None:
@@ -247,7 +247,7 @@ def _readings(answers: Answers, causally: Answers | None) -> Iterator[tuple[Answ
 
     A matrix that is read the wrong way looks like a bug: try one bug under both readings, then two.
     """
-    if not answers.wrong_at_once:
+    if not answers.fails_self_attention:
         yield answers, 2
         return
     readings = [answers]

@@ -70,7 +70,7 @@ class Answers:
         self.tested.options.clock.doing = "looking for what explains its answers"
 
     @classmethod
-    def at_once(cls, tested: ModuleUnderTest) -> "Answers":
+    def to_self_attention(cls, tested: ModuleUnderTest) -> "Answers":
         """Run the first probe alone, in the first mode."""
         return cls(tested, {FIRST_QUESTION: tested.answer(SELF_ATTENTION)})
 
@@ -106,15 +106,15 @@ class Answers:
         return [question for question in self.failed if not self.edge(question)]
 
     @property
-    def wrong_at_once(self) -> bool:
+    def fails_self_attention(self) -> bool:
         """Whether plain self-attention is wrong already."""
         return FIRST_QUESTION in self.failed
 
     def edge(self, question: Question) -> str:
         """Return what a wrong answer means, if it is at an edge only."""
         probe, _ = question
-        loud = isinstance(self.given[question], Exception)
-        return probe.edge or (probe.loud if loud else "")
+        is_error = isinstance(self.given[question], Exception)
+        return probe.edge or (probe.raises if is_error else "")
 
     @property
     def not_run(self) -> list[Probe]:
@@ -137,7 +137,7 @@ class Answers:
     @property
     def only_refused(self) -> bool:
         """Whether all that is wrong are errors raised on purpose, on some questions of many."""
-        if self.wrong_at_once or self.takes_no_mask:
+        if self.fails_self_attention or self.takes_no_mask:
             return False
         return all(is_deliberate(self.given[question]) for question in self.wrong)
 
@@ -162,7 +162,7 @@ class Answers:
     def keeps_something(self) -> bool:
         """Whether the first wrong answer depends on earlier calls."""
         again = (ASKED_AGAIN, CALL_MODES[0])
-        if again in self.failed and not self.wrong_at_once:
+        if again in self.failed and not self.fails_self_attention:
             return not isinstance(self.given[again], Exception)
         return self.tested.right_when_fresh(*self.wrong[0])
 
@@ -177,7 +177,7 @@ class Answers:
         return self.tested.right(EQUAL)
 
     @property
-    def nearly_right(self) -> bool:
+    def off_by_rounding(self) -> bool:
         """Whether the first answer is as far off as numbers of 8 bits are."""
         right = self.behavior((), SELF_ATTENTION)
         assert not isinstance(right, Exception)

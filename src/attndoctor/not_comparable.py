@@ -51,7 +51,7 @@ def why_not_comparable(answers: Answers, named: bool) -> str | None:
     With an exhibit `named`, only parameters that `load` forgot are a reason.
     """
     adapter = answers.tested.first
-    extra = answers.tested.extra_parameters if answers.wrong_at_once else ()
+    extra = answers.tested.extra_parameters if answers.fails_self_attention else ()
     if extra and adapter.weight_map is None:
         return TEXT("not loaded", names=name_list(extra))
     if named:
@@ -65,15 +65,15 @@ def why_not_comparable(answers: Answers, named: bool) -> str | None:
         reason = _why_it_raises(given, answers)
         if reason or not isinstance(given, ABOUT_SHAPES):
             return reason
-    if answers.wrong_at_once:
-        return _why_wrong_at_once(answers, extra, given)
+    if answers.fails_self_attention:
+        return _why_it_fails_self_attention(answers, extra, given)
     return _positions_inside(adapter.module, given)
 
 
 def _why_it_raises(error: Exception, answers: Answers) -> str | None:
     """Return why a module raises an error though it may be right."""
     adapter = answers.tested.first
-    if answers.wrong_at_once:
+    if answers.fails_self_attention:
         if ABOUT_NORMS in str(error):
             return TEXT("norms", hand_in=_hand_in(adapter))
         if _takes_one_sequence(answers.tested):
@@ -108,7 +108,9 @@ def _by_size(error: Exception, tested: ModuleUnderTest) -> Reason | None:
     return ("certain widths", {"width": width, "d_k": d_k}) if width else None
 
 
-def _why_wrong_at_once(answers: Answers, extra: tuple[str, ...], given: Answer) -> str | None:
+def _why_it_fails_self_attention(
+    answers: Answers, extra: tuple[str, ...], given: Answer
+) -> str | None:
     """Return why self-attention may be wrong at once though nothing is broken."""
     tested, adapter = answers.tested, answers.tested.first
     raw, length = guessed(adapter.weight_map or []), answers.other_length
@@ -118,7 +120,7 @@ def _why_wrong_at_once(answers: Answers, extra: tuple[str, ...], given: Answer) 
         return TEXT("other length", output=length[0], tokens=length[1])
     if answers.varies:
         return None
-    low = tested.low_precisions if answers.nearly_right else ()
+    low = tested.low_precisions if answers.off_by_rounding else ()
     if low:
         return TEXT("low precision", dtypes=" and ".join(low))
     positions = _positions_inside(adapter.module, given)

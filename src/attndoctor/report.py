@@ -112,11 +112,11 @@ def in_no_known_way(answers: Answers) -> str:
 
 def _what_is_known(first: Question, answers: Answers) -> Iterator[str]:
     """Yield all that was found out of an answer that no exhibit gives."""
-    given, at_once = answers.given[first], first[0] is SELF_ATTENTION
+    given, is_self_attention = answers.given[first], first[0] is SELF_ATTENTION
     combination = WrongCombination.first(first, answers)
     where, difference = _says(first), _difference(first, answers)
     if isinstance(given, Exception):
-        size = "" if at_once else noted_size(given)
+        size = "" if is_self_attention else noted_size(given)
         where = f"{where} ({size})" if size else where
         yield TEXT("wrong", where=where, difference=difference)
         if AMBIGUOUS in str(given):
@@ -129,7 +129,7 @@ def _what_is_known(first: Question, answers: Answers) -> Iterator[str]:
     if not (combination and combination.dropped):
         yield from _of_idle_arguments(first[0], answers.tested)
     yield from _right_elsewhere(first, answers)
-    off = answers.heads_off if at_once else []
+    off = answers.heads_off if is_self_attention else []
     if off:
         heads, are = ("head", "is") if len(off) == 1 else ("heads", "are")
         yield TEXT("heads", heads=f"{heads} {', '.join(map(str, off))}", are=are)
@@ -140,11 +140,11 @@ def _what_is_known(first: Question, answers: Answers) -> Iterator[str]:
         if ours is not None and weights is not None and ours.shape == weights.shape:
             yield TEXT("axes of weights")
         return
-    if at_once and not answers.shows_weights:
+    if is_self_attention and not answers.shows_weights:
         yield TEXT("wish for weights")
     if first[0].often:
         yield first[0].often
-    if at_once and not _weights_alone(first, answers):
+    if is_self_attention and not _weights_alone(first, answers):
         yield from _of_another_formula(answers)
     yield from _reservations(answers)
 
@@ -198,7 +198,7 @@ def _weights_alone(question: Question, answers: Answers) -> bool:
 
 def _of_another_formula(answers: Answers) -> Iterator[str]:
     """Yield what may explain an answer that is wrong on one sequence already."""
-    if not answers.wrong_at_once or answers.varies:
+    if not answers.fails_self_attention or answers.varies:
         return
     if answers.tested.first.setting.always_causal and answers.mostly_right(FIRST_QUESTION):
         yield from (TEXT("nearly causal"), TEXT("leaking"))
@@ -207,7 +207,7 @@ def _of_another_formula(answers: Answers) -> Iterator[str]:
     everywhere = not answers.heads_off and all(
         question in answers.failed for question in answers.given if question[0] is SELF_ATTENTION
     )
-    if answers.nearly_right and everywhere and not scale:
+    if answers.off_by_rounding and everywhere and not scale:
         yield TEXT("rounded")
     elif answers.right_on_equal_tokens:
         if scale:

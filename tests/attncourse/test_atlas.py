@@ -48,7 +48,7 @@ def built(ids):
 
 
 def book_of(model=built, texts=(IDS,), **options):
-    return atlas.of(model, texts, progress=False, **options)
+    return atlas.from_model(model, texts, progress=False, **options)
 
 
 BEST = {  # layer, head, score and baseline
@@ -379,7 +379,7 @@ REFUSED = {
             "tokenizer": ["gpt2", {i: "a" for i in range(9)}, 3], "name": [3],
         },
         partial(book_of, texts=["a b"]): {"tokenizer": [None]},
-        partial(atlas.of, built, [IDS]): {"progress": ["no"]},
+        partial(atlas.from_model, built, [IDS]): {"progress": ["no"]},
         book.figure: {"patterns": ["entropy"]},
     },
     ValueError: {
@@ -433,7 +433,7 @@ def test_a_bar_needs_tqdm(monkeypatch):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r"^progress=True .* pip install tqdm"):
-        atlas.of(built, [IDS])
+        atlas.from_model(built, [IDS])
 
 
 def test_a_bar_counts_the_layers(monkeypatch):
@@ -448,5 +448,5 @@ def test_a_bar_counts_the_layers(monkeypatch):
             bars.append(self)
 
     monkeypatch.setattr(auto, "tqdm", Bar)
-    atlas.of(built, [IDS, IDS, IDS])
+    atlas.from_model(built, [IDS, IDS, IDS])
     assert bars[0].n == bars[0].total == 6

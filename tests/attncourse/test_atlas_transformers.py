@@ -88,7 +88,7 @@ def handed_out(model):
 
 
 def book_of(model, texts=(IDS,), **options):
-    return atlas.of(model, texts, progress=False, **options)
+    return atlas.from_model(model, texts, progress=False, **options)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from attnlib.patterns import best_offset
 
 TASKS = {
     "concord": concord,
-    "concord in A": concord.asked("A"),
+    "concord in A": concord.with_readouts("A"),
     "because": because,
     "names": names,
     "lookup": lookup(),
@@ -203,7 +203,7 @@ def test_stray_symbols_are_as_frequent_as_told():
 
 
 def test_a_task_is_asked_in_some_readouts_alone():
-    alone = concord.asked("B")
+    alone = concord.with_readouts("B")
     assert alone.readouts == {"B": concord.readouts["B"]}
     own = [one for one in concord.relations if one.readout == "B"]
     assert list(alone.relations) == own
@@ -212,7 +212,7 @@ def test_a_task_is_asked_in_some_readouts_alone():
     ):
         assert asked.words == whole.words and asked.answers == {"B": whole.answers["B"]}
         assert asked.partners == {one.name: whole.partners[one.name] for one in own}
-    assert concord.asked("A", "B").sentences(9, seed=1) == concord.sentences(9, seed=1)
+    assert concord.with_readouts("A", "B").sentences(9, seed=1) == concord.sentences(9, seed=1)
 
 
 drawn = partial(concord.sentences, number=2, seed=0)
@@ -252,4 +252,4 @@ test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 @pytest.mark.parametrize("readouts", [(), ("A", "C")])
 def test_readouts_that_a_task_has_not_are_refused(readouts):
-    assert_named(ValueError, "readouts", lambda: concord.asked(*readouts))
+    assert_named(ValueError, "readouts", lambda: concord.with_readouts(*readouts))

@@ -198,7 +198,7 @@ test_what_is_told_of_a_bug = diagnoses({
     "filled with the least": bounded(torch.finfo(torch.float32).min),
     "padding dropped": (but(Limited, forward=lambda self, query, *, key_mask=None:
         Limited.forward(self, query)), {}, "", "not exhibit: padding on the wrong axis"),
-    "padding of each": (OfEach, {}, "healthy", "untried: padding between two sequences"),
+    "padding of each": (OfEach, {}, "healthy", "skipped: padding between two sequences"),
     "one head steeper": (but(Plain, scores=first_head_steeper, forward=output_alone), {}, "broken",
         *SLIGHT, "head 0"),
     "a head lost": (but(Plain, mix=without_last_head, forward=output_alone), {}, "broken", *SLIGHT,

@@ -165,10 +165,10 @@ test_what_a_reader_writes = diagnoses({
     "attnlib": (MultiHeadAttention, {}, "healthy", f"not {LACKS}"),
     "in steps": (stepped(), {"load": copy_state}, "healthy", f"not {LACKS}"),
     "einsum": (WithEinsum, {}, "healthy", LACKS, "(17 questions)", "(4 questions)", "causal,"),
-    "a loop": (WithALoop, {}, "healthy", LACKS, "not untried: a mask"),
-    "float32 softmax": (WithSoftmaxInFloat32, {}, "healthy", "not untried: dropout on average"),
-    "fused": (Fused, {}, "healthy", "not untried: causal", "not untried: padding"),
-    "torch": (Torch, LOADED, "healthy", "not untried: limits together"),
+    "a loop": (WithALoop, {}, "healthy", LACKS, "not skipped: a mask"),
+    "float32 softmax": (WithSoftmaxInFloat32, {}, "healthy", "not skipped: dropout on average"),
+    "fused": (Fused, {}, "healthy", "not skipped: causal", "not skipped: padding"),
+    "torch": (Torch, LOADED, "healthy", "not skipped: limits together"),
     "drops in evaluation": (DropsInEvaluation, {}, "broken", "first: training with dropout"),
 })  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_as_much_is_asked_as_a_module_offers():
     """Each takes more than the one before it."""
     candidates = ((WithEinsum, {}), (WithALoop, {}), (WithSoftmaxInFloat32, {}), (Torch, LOADED),
                   (Fused, {}), (MultiHeadAttention, {}))  # fmt: skip
-    counts = [len(diagnosed(candidate, **options).untried) for candidate, options in candidates]
+    counts = [len(diagnosed(candidate, **options).not_run) for candidate, options in candidates]
     assert counts == [34, 19, 15, 14, 12, 0]
 
 

@@ -64,7 +64,7 @@ def frozen(candidate):
 
 def test_frozen_weights_are_asked_as_if_they_learned():
     module = frozen(Plain)
-    ask(module, "healthy", "module_under_test: frozen", "not untried: gradients", "W_q.weight")
+    ask(module, "healthy", "module_under_test: frozen", "not skipped: gradients", "W_q.weight")
     assert not any(numbers.requires_grad for numbers in module.parameters())
     module.W_q.requires_grad_(True)
     assert "W_q.weight" not in diagnose(module).taken
@@ -138,9 +138,9 @@ def test_the_module_in_a_wrapper_is_asked(wrap):
             return super().forward(query, mask=None if mask is None else mask.mT)
 
     wrapped = wrap(Limited(48, 4))
-    ask(wrapped, "healthy", "not untried: a mask", f"taken: {type(wrapped).__name__}")
+    ask(wrapped, "healthy", "not skipped: a mask", f"taken: {type(wrapped).__name__}")
     ask(wrap(Inverted(48, 4)), "broken", "first: a mask")
-    ask(lambda d, h: wrap(Limited(d, h)), "healthy", "not untried: a mask")
+    ask(lambda d, h: wrap(Limited(d, h)), "healthy", "not skipped: a mask")
 
 
 class NormalizedWeights(Plain):
@@ -305,13 +305,13 @@ NeedsMore = but(Plain, forward=lambda self, x, states=None: self.attend(x + stat
 NAMES_OF_KEYS = "encoder_hidden_states", "key_value_states", "encoder_out", "enc_src"
 BETWEEN = "padding between two sequences"
 test_names_of_arguments = diagnoses({
-    **{one.__name__: (one, {}, "healthy", "not untried: padding")
+    **{one.__name__: (one, {}, "healthy", "not skipped: padding")
        for one in (OfDETR, AcrossAsInDETR, EachItsOwn)},
     **{f"{one.__name__}, blind": (but(one, attend=blind), {}, "", "fails: padding")
        for one in (OfDETR, AcrossAsInDETR, EachItsOwn)},
-    **{name: (across(name), {}, "healthy", "not untried: two sequences") for name in NAMES_OF_KEYS},
+    **{name: (across(name), {}, "healthy", "not skipped: two sequences") for name in NAMES_OF_KEYS},
     "ignored": (across("enc_src", ignored=True), {}, "broken"),
-    "keys of another sequence": (AcrossAsInBERT, {}, "healthy", f"not untried: {BETWEEN}"),
+    "keys of another sequence": (AcrossAsInBERT, {}, "healthy", f"not skipped: {BETWEEN}"),
     "keys of another sequence, blind": (but(AcrossAsInBERT, attend=blind_across), {}, "",
         f"fails: {BETWEEN}"),
     "in their order": (but(Limited, forward=lambda self, attn_mask, tokens:
@@ -320,7 +320,7 @@ test_names_of_arguments = diagnoses({
     "x and y": (but(Plain, forward=lambda self, x, y: self.attend(y, x)), {}, "healthy",
         "taken: queries made of y"),
     "source and target": (but(Plain, forward=lambda self, src, tgt: self.attend(tgt, src)), {},
-        "healthy", "not untried: two sequences"),
+        "healthy", "not skipped: two sequences"),
     "the second lost": (but(Plain, forward=lambda self, x, y: self.attend(x)), {}, "broken"),
     "of the target": (but(Plain, forward=lambda self, x, tgt_mask=None: self.attend(x)[0]), {},
         "", "fails: a mask"),

@@ -267,7 +267,7 @@ test_what_is_found_out_excuses_no_bug = diagnoses({
     "slices of tokens, wide": (SlicesOfTokens(64, 8), {}, "broken", *SLICES),
     "its own layers": (OwnLayersWithoutBias, {}, "broken", "first: self-attention"),
     "masks cut": (uncommon.CutsItsMasks, {}, "at the edges",
-        "untried: a mask between two sequences", "not untried: two sequences"),
+        "skipped: a mask between two sequences", "not skipped: two sequences"),
     "masks tiled": (TiledMasks, {}, "broken"),
     "dropout that samples share": (uncommon.SharedDropout, {}, "at the edges",
         "first: dropout of each sample", "dropout of each sample: edge"),
@@ -364,7 +364,7 @@ def test_a_module_for_few_tokens_cannot_be_asked():
     ask(nano_gpt(8), "not asked", "not_comparable: short triangle", " 8 ")
     for size in (USUAL, LONGEST_ASKED):
         diagnosis = ask(nano_gpt(size), "healthy", "report: tested with", f" {size} ")
-        assert ("a long sequence" in diagnosis.untried) == (size == USUAL)
+        assert ("a long sequence" in diagnosis.not_run) == (size == USUAL)
 
 
 def test_a_difference_at_the_edges_counts_when_that_is_asked():

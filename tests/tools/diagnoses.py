@@ -8,7 +8,7 @@ is a candidate, the options of `diagnose`, a verdict, and any number of facts. A
 
     "only: no scale", "exhibit: no scale"  the only exhibit, one of the exhibits; "no exhibit"
     "first: padding", "fails: padding"     the first probe that fails, one of those that fail
-    "untried: padding"                     a probe that couldn't run
+    "skipped: padding"                     a probe that couldn't run
     "taken: [B, T]"                        letters in what it was taken for
     "report: leaking"                      the text below this heading of src/attndoctor/report.md
     "padding: edge"                        the text of a probe (src/attndoctor/probes.md)
@@ -56,7 +56,7 @@ TEXTS = {
     for heading, text in read_texts(str(file)).items()
 } | {
     f"{probe.name}: {kind}": _pattern(re.sub("([{}])", r"\1\1", getattr(probe, kind)))
-    for probe in PROBES for kind in ("says", "edge", "loud", "often") if getattr(probe, kind)
+    for probe in PROBES for kind in ("says", "edge", "raises", "often") if getattr(probe, kind)
 }  # fmt: skip
 _OF_A_FILE = re.compile(f"({'|'.join(file.stem for file in FILES)}): ")
 
@@ -84,8 +84,8 @@ def is_so(diagnosis: Diagnosis, fact: str) -> bool:
             return diagnosis.failed[:1] == (name,)
         case "fails":
             return name in diagnosis.failed
-        case "untried":
-            return name in diagnosis.untried
+        case "skipped":
+            return name in diagnosis.not_run
         case "taken":
             return name in diagnosis.taken + "."
     return says(diagnosis.message, fact)

@@ -261,7 +261,7 @@ FIGURES = notebook(
 
 # Every interactive figure whose state can be sent as a link; one of them twice.
 STATES = {
-    "head_atlas": "HeadAtlas(atlas.of(lambda ids: [weights], [[3, 1, 4]], progress=False))",
+    "head_atlas": "HeadAtlas(atlas.from_model(lambda ids: [weights], [[3, 1, 4]], progress=False))",
     "head_explorer": "HeadExplorer.of_sources(words, [HeadSource.by_rules(words)], token='cat')",
     "cache_calculator": "CacheCalculator()",
     "clock_hands": "ClockHands()",

@@ -4,7 +4,7 @@
 
     from attncourse import atlas
 
-    book = atlas.of("path/to/model", ["The cat sat on the mat. The cat slept."])
+    book = atlas.from_model("path/to/model", ["The cat sat on the mat. The cat slept."])
     book                        # the best heads of each pattern, beside their baselines
     book.figure()               # all heads as tiles
     book.best("induction", 3)   # layer, head, score
@@ -20,6 +20,6 @@ imported then and only then.
 """
 
 from attncourse.atlas._atlas import Atlas, Head, PatternScores
-from attncourse.atlas._build import of
+from attncourse.atlas._build import from_model
 
-__all__ = ["Atlas", "Head", "PatternScores", "of"]
+__all__ = ["Atlas", "Head", "PatternScores", "from_model"]

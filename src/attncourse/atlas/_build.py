@@ -25,7 +25,7 @@ Texts = Iterable[str | Sequence[int] | Tensor]
 READING = threading.RLock()  # a model is set up while it reads: a second thread would see that
 
 
-def of(
+def from_model(
     model: Any,
     texts: Texts,
     *,
@@ -46,7 +46,7 @@ def of(
         >>> from attncourse import atlas
         >>> back = torch.eye(6).roll(-1, dims=1)  # each looks at the token before it
         >>> back[0] = torch.eye(6)[0]
-        >>> book = atlas.of(lambda ids: [back.expand(1, 2, 6, 6)], [[3, 1, 4, 1, 5, 9]])
+        >>> book = atlas.from_model(lambda ids: [back.expand(1, 2, 6, 6)], [[3, 1, 4, 1, 5, 9]])
         >>> book.scores["previous token"].mean
         tensor([[1., 1.]], dtype=torch.float64)
 

@@ -98,15 +98,15 @@ class Task(ABC):
         held_out = {sentence.ids for sentence in checked_sentences("without", without)}
         return self._drawn(rng, held_out)
 
-    def asked(self, *readouts: str) -> "Task":
+    def with_readouts(self, *readouts: str) -> "Task":
         """Return the task of the same sentences, asked in these readouts alone.
 
-        So a need can be taken away: ``concord.asked("A")`` leaves every word at most one.
+        So a need can be taken away: ``concord.with_readouts("A")`` leaves every word at most one.
 
         Raises:
             ValueError: no readouts, or names that aren't among the task's.
         """
-        return _Asked(self, readouts)
+        return _WithReadouts(self, readouts)
 
     def _drawn(self, rng: Sfc32, held_out: set[tuple[int, ...]]) -> Iterator[Sentence]:
         refused = 0  # in a row
@@ -128,7 +128,7 @@ class Task(ABC):
         return f"<task {self.name}: {len(self.vocabulary)} words, at most {self.length} a sentence>"
 
 
-class _Asked(Task):
+class _WithReadouts(Task):
     """A task's sentences, with the answers and partners of some readouts alone."""
 
     def __init__(self, task: Task, readouts: tuple[str, ...]) -> None:

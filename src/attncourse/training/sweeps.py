@@ -201,7 +201,7 @@ SWEEPS = {
             "sides",
             {
                 "both readouts": CONCORD,
-                "readout A": CONCORD.changed(task=concord.asked("A")),
+                "readout A": CONCORD.changed(task=concord.with_readouts("A")),
                 "verbs last": CONCORD.changed(task=verbs_last),
             },
             heads=(2, 4),

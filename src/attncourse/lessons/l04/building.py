@@ -203,11 +203,11 @@ def _are_left_out(module: nn.Module, tokens: Tensor, seen: list[int]) -> bool:
 
 def _stands(found: Diagnosis, probes: set[str]) -> bool:
     """Return whether all probes were passed that can be put; one at least."""
-    return probes.isdisjoint(found.failed) and not probes.issubset(found.untried)
+    return probes.isdisjoint(found.failed) and not probes.issubset(found.not_run)
 
 
 def _advice(found: Diagnosis, level: int) -> str:
-    if _LEVELS[level].issubset(found.untried):
+    if _LEVELS[level].issubset(found.not_run):
         return _UNASKED[level]
     if found.exhibits:
         return found.exhibits[0].hint

@@ -20,7 +20,7 @@ def state_of(atlas: ShownAtlas, layers: Iterable[int] | None) -> dict[str, Any]:
     if not isinstance(atlas, ShownAtlas):
         raise TypeError(
             f"atlas must be an Atlas, got {type(atlas).__name__}: "
-            "attncourse.atlas.of(model, texts) makes one"
+            "attncourse.atlas.from_model(model, texts) makes one"
         )
     (L, h, cells, _), k = atlas.maps.shape, atlas.top_keys.shape[-1]
     tokens, norms = list(atlas.tokens), atlas.value_norms

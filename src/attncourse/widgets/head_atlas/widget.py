@@ -17,7 +17,7 @@ class HeadAtlas(CourseWidget):
 
     In a notebook::
 
-        atlas = attncourse.atlas.of(model, texts)
+        atlas = attncourse.atlas.from_model(model, texts)
         widget = HeadAtlas(atlas)
         widget                                     # show it
         widget.head = 4 * atlas.num_heads + 1      # the second head of the fifth layer
@@ -45,7 +45,7 @@ class HeadAtlas(CourseWidget):
         valued (bool): whether weights are times the length of each key's value, as shares of 1.
 
     Args:
-        atlas: what `attncourse.atlas.of` returns.
+        atlas: what `attncourse.atlas.from_model` returns.
         layers: which layers to show, 0-based, in order; all of them if left out.
 
     Raises:
