@@ -16,8 +16,11 @@ sys.path += [str(ROOT / "tests"), str(ROOT / "book/extensions")]
 from course.lengths import length_of  # noqa: E402
 from tools.page_limits import excess  # noqa: E402
 
+site = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "_build/html"
+if not (pages := sorted(site.glob("book/*.html"))):
+    sys.exit(f"no pages in {site}: build the site, `jupyter-book build .`")
 print(f"{'minutes':>7} {'words':>6} {'lines':>6} {'figures':>7} {'predictions':>11}  page")
-for path in sorted(Path(*sys.argv[1:] or ["_build/html"]).glob("book/*.html")):
+for path in pages:
     length = length_of(path.read_text(encoding="utf-8"))
     print(
         f"{length.minutes:7} {length.words:6} {length.lines:6} {length.figures:7} "

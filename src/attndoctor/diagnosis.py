@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
@@ -63,7 +63,7 @@ class Diagnosis(CheckResult):
 
     exhibits: tuple[Exhibit, ...] = ()
     failed: tuple[str, ...] = ()
-    not_run: tuple[str, ...] = field(default=())
+    not_run: tuple[str, ...] = ()
     edges: tuple[str, ...] = ()
     taken: str = ""
     heading: str = "Healthy."

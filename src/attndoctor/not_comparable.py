@@ -111,7 +111,7 @@ def _by_size(error: Exception, tested: ModuleUnderTest) -> Reason | None:
 def _why_it_fails_self_attention(
     answers: Answers, extra: tuple[str, ...], given: Answer
 ) -> str | None:
-    """Return why self-attention may be wrong at once though nothing is broken."""
+    """Return why self-attention may be wrong though nothing is broken."""
     tested, adapter = answers.tested, answers.tested.first
     raw, length = guessed(adapter.weight_map or []), answers.other_length
     if raw:

@@ -16,11 +16,12 @@ from tools.diagnoses import ask, verdict
 from attndoctor import museum
 from attndoctor.examine import examine
 from attndoctor.match import Answers
+from attndoctor.module_under_test import reference_answer
 from attndoctor.museum import EXHIBITS, SYMPTOMS, Exhibit, Thread, named, symptoms
 from attndoctor.museum._catalog import ROOMS
 from attndoctor.museum._exhibit import room
 from attndoctor.options import DiagnoseOptions
-from attndoctor.probes import PROBES
+from attndoctor.probes import PROBES, SELF_ATTENTION
 from attndoctor.reference import agree
 from attnlib import MultiHeadAttention, causal_mask
 
@@ -67,6 +68,18 @@ def test_bugs_are_found_without_the_help_of_an_error(behavior):
         first = next(probe for probe in PROBES if probe.name == exhibit.killed_by)
         loud = isinstance(behavior(exhibit, first), Exception)
         assert loud == (exhibit.name == "-1e9 in half precision")
+
+
+def test_on_tokens_alone_exhibits_answer_alike_whatever_else_a_module_takes():
+    """So what pairs of them answer is remembered without it."""
+    adapter = examine(MultiHeadAttention, DiagnoseOptions()).first
+    for one, other in combinations(EXHIBITS[::4], 2):
+        steps = tuple(sorted((dict(one.steps) | dict(other.steps)).items()))
+        answers = (
+            reference_answer(SELF_ATTENTION, adapter.setting, takes, steps)
+            for takes in (adapter.takes, frozenset())
+        )
+        assert agree(*answers, 0), (one.name, other.name)
 
 
 # --- where they stand: in public, on the page, in a file -----------------------------------------

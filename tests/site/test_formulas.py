@@ -58,8 +58,8 @@ def test_what_formulas_show_is_in_the_first_font_which_is_small_and_as_the_sheet
     fonts = site / "_static/fonts"
     first, more = (characters_drawn(fonts / f"course-math{name}.woff2") for name in ("", "-more"))
     sheet = (site / "_static/course.css").read_text(encoding="utf-8")
-    ranges = re.search(r"unicode-range:([^;]*);", sheet)[1].replace("U+", "").split(",")
-    ends = [[int(end, 16) for end in one.split("-")] for one in ranges]
+    ranges = re.search(r'course-math\.woff2"[^}]*unicode-range:([^;]*);', sheet)[1]
+    ends = [[int(end, 16) for end in one.split("-")] for one in re.findall(r"U\+([\w-]+)", ranges)]
     named = {chr(code) for one in ends for code in range(one[0], one[-1] + 1)}
     assert first <= named and not (named - first) & more
     for page in all_pages():

@@ -251,7 +251,7 @@ def test_a_page_is_whole_in_both_themes(browser, site, site_address, name, schem
         assert_icons_are_drawn(page, fonts_of(site / "_static"))
 
 
-def test_fonts_are_small_and_their_license_lies_beside_them(site):
+def test_fonts_of_icons_that_browsers_load_are_small_and_their_license_lies_beside_them(site):
     fonts = [*(site / "_static" / FONTS).glob("*.woff2")]
     assert len(fonts) == 3 and sum(path.stat().st_size for path in fonts) < 10_000
     license_text = (site / "_static" / FONTS.parent / "LICENSE.txt").read_text(encoding="utf-8")

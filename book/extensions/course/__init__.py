@@ -13,12 +13,12 @@ MODULES = (
     "predictions",  # answers under covers, and what a reader has done
     "museum",  # walls of cards, made of its figures
     "figures",  # captions, dark copies, copies for phones
-    "formulas",  # MathML and its font
+    "formulas",  # MathML
     "counts",  # numbers: of figures, of what was measured, of minutes
     "teachers",  # pages made of all lessons: myths, questions, usual mistakes
     "reference",  # tables of packages and weights; the API of exercises and widgets
     "notebooks",  # each page as a notebook
-    "publishing",  # buttons, icons, what search engines and screen readers are told
+    "publishing",  # buttons, what search engines and screen readers are told
 )
 
 

@@ -7,8 +7,8 @@ A page shows only the output of a cell tagged `exercise-page`, in which its read
 exercises are folds, with title, stars and minutes in their line. A fold comes open, for readers
 without script, and code-switch.js closes it. The first has a line above it: how to run the page.
 
-`{effort}`★★ 10 minutes`` is how hard an exercise is, and about how long it takes. JupyterLab
-doesn't know the role and shows its text, which can be read as it stands.
+`{effort}`★★ 10 minutes`` is how hard an exercise is, one to three stars, and how long it takes.
+JupyterLab doesn't know the role and shows its text, which can be read as it stands.
 
 A switch above a page has two positions, Reading and Coding. Pages come with their code folded. Open
 in both are cells of a few lines, and those tagged `stays-open`: what a lesson builds, and what its

@@ -1,8 +1,8 @@
 """What a reader predicts: covers hide answers, and browsers keep what was done.
 
 What gives a prediction's answer away is covered in its place until its reader has committed.
-CONTRIBUTING says how a page marks it. It belongs to the last Predict box before it. A cell's cover
-hides only what the cell prints or draws. Without script nothing is covered. See
+CONTRIBUTING says how a page marks such an answer. An answer belongs to the last Predict box before
+it. A cell's cover hides only what the cell prints or draws. Without script nothing is covered. See
 prediction-covers.js.
 
 Every widget that has a trait `kept` gets a mark made of what it asks, so that an answer that a

@@ -1,4 +1,4 @@
-"""The site around the text: heads, buttons and icons, and what programs are told about a page.
+"""The site around the text: heads and buttons, and what programs are told about a page.
 
 Search engines, chats, servers and screen readers are such programs. Previews of links, the list of
 pages and the page for lost readers need the site's address, html: baseurl: in _config.yml. Buttons

@@ -80,7 +80,7 @@ def build_atlas(
     model: Any, texts: Texts, tokenizer: Any = None, name: str | None = None, shown: int = 0,
     progress: bool = True, longest: int | None = None,
 ) -> Atlas:  # fmt: skip
-    """Do what `of` does, with texts cut into pieces of at most `longest` tokens.
+    """Do what `from_model` does, with texts cut into pieces of at most `longest` tokens.
 
     Where `longest` is given, none is longer than the model has positions.
     """

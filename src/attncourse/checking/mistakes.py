@@ -16,6 +16,9 @@
 * The text below is the hint for each of the answers above it. A blank line ends it.
 * The name of a function, or that in `name = answer`, is the mistake's. Checks that choose a hint by
   themselves ask for it.
+
+A computed hint stays in Python, and then the check names all its mistakes, in their order:
+`@exercise(mistakes=(Mistake(answer, hint), *read_mistakes("layer_norm", globals())))`.
 """
 
 import ast

@@ -188,7 +188,8 @@ class Lines(Form):
         require_text("code", self.code)
         require_positive_int("pick", self.pick)
         if self.pick >= len(self._lines):
-            raise ValueError(f"pick must be less than the {len(self._lines)} lines of the code")
+            lines = f"the {len(self._lines)} lines of the code"
+            raise ValueError(f"pick must be less than {lines}, got {self.pick}")
 
     @property
     def _lines(self) -> list[str]:

@@ -56,7 +56,9 @@ class Lookup(Task):
         are_slots = (slots >= 0) & (slots < contents)
         are_questions = (question >= 0) & (question < questions)
         if not are_slots.all() or not are_questions.all():
-            raise ValueError(f"tokens must be {self.slots} slots and then a question, in each row")
+            off = tokens[~(are_slots.all(1) & are_questions)][0].tolist()
+            wanted = f"{self.slots} slots and then a question, in each row"
+            raise ValueError(f"tokens must be {wanted}, got {off}")
         first = question // (self.slots - 1)
         other = question % (self.slots - 1)  # among the keys without the first
         second = other + (other >= first).long()

@@ -123,6 +123,8 @@ def _checked_counts(counts: Tensor, V: int) -> Tensor:
     numbers = dense_numbers("counts", counts)
     if numbers.shape != (V, V):
         raise ValueError(f"counts must have shape [{V}, {V}], got {shape_of(numbers)}")
-    if not ((numbers >= 0) & (numbers <= MOST_COUNTED) & (numbers == numbers.round())).all():
-        raise ValueError(f"counts must be whole numbers from 0 to {MOST_COUNTED}")
+    are_counts = (numbers >= 0) & (numbers <= MOST_COUNTED) & (numbers == numbers.round())
+    if not are_counts.all():
+        got = f"{numbers[~are_counts][0]:g}"
+        raise ValueError(f"counts must be whole numbers from 0 to {MOST_COUNTED}, got {got}")
     return numbers
