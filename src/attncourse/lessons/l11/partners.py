@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, Mistake, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 
 Place = tuple[int, ...]
 
@@ -87,15 +87,7 @@ def _two(answer: Callable) -> Callable:
     return place
 
 
-@exercise(
-    mistakes=(
-        Mistake(
-            lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
-            "It is the right head, but you count from 1. Code counts from 0.",
-        ),
-        *read_mistakes("head_of_a_rule", globals()),
-    )
-)
+@exercise()
 def head_of_a_rule(answer: object) -> CheckResult:
     """Check `keeper(weights, partners)`: (layer, head), from 0, with most weight on the partners.
 
