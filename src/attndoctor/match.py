@@ -114,7 +114,7 @@ class Answers:
         """Return what a wrong answer means, if it is at an edge only."""
         probe, _ = question
         is_error = isinstance(self.given[question], Exception)
-        return probe.edge or (probe.raises if is_error else "")
+        return probe.edge or (probe.error if is_error else "")
 
     @property
     def not_run(self) -> list[Probe]:

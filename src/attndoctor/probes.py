@@ -160,7 +160,7 @@ class Probe:
     besides weights. mode_needs: what a mode must be, of the names in `CallMode`. optional: the
     report doesn't mention that it couldn't run. The texts are in probes.md, below its name.
     says: it within a sentence ("with ..."). edge: what a difference means for users, if it is at an
-    edge; empty if it is plainly wrong. raises: the same, if only an error is at an edge. often: the
+    edge; empty if it is plainly wrong. error: the same, if only an error is at an edge. often: the
     usual cause of a difference, for reports without an exhibit. differs: what to say of a
     difference in each answer, where its size says nothing.
     """
@@ -175,7 +175,7 @@ class Probe:
     optional: bool = False
     says: str = ""
     edge: str = ""
-    raises: str = ""
+    error: str = ""
     often: str = ""
     differs: tuple[str, ...] = ()
 

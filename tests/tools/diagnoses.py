@@ -56,7 +56,7 @@ TEXTS = {
     for heading, text in read_texts(str(file)).items()
 } | {
     f"{probe.name}: {kind}": _pattern(re.sub("([{}])", r"\1\1", getattr(probe, kind)))
-    for probe in PROBES for kind in ("says", "edge", "raises", "often") if getattr(probe, kind)
+    for probe in PROBES for kind in ("says", "edge", "error", "often") if getattr(probe, kind)
 }  # fmt: skip
 _OF_A_FILE = re.compile(f"({'|'.join(file.stem for file in FILES)}): ")
 
