@@ -245,7 +245,9 @@ class Answers:
             explaining = [
                 guess
                 for guess in guesses
-                if self.tested.behaves_like(_steps(guess), first[0], self.given[first])
+                if self.tested.behaves_like(
+                    _steps(guess), first[0], self.given[first], pair=len(guess) > 1
+                )
                 and not any(self._contradicts(question, guess) for question in same_path)
                 and all(self.agrees(question, guess) for question in self._beside(first))
             ]

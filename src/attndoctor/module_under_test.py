@@ -53,9 +53,9 @@ def reference_answer(
         return run_probe(probe, adapter)
 
 
-# Every pair of exhibits is tried on the first probe, and would drive all else out of that cache.
+# Some 1,300 pairs of exhibits are tried on a probe, and would drive all else out of that cache.
 answer_of_pair = lru_cache(maxsize=8192)(reference_answer.__wrapped__)
-SMALL = 64  # d_model up to which pairs are remembered: some 30 kilobytes each
+SMALL = 512  # d_model * num_heads up to which they are remembered: at most 40 kilobytes each
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class ModuleUnderTest:
         """Return the reference's answers, or those of one with these steps."""
         return _joined(self._reference_answer(probe, one, steps) for one in self._for(probe))
 
-    def behaves_like(self, steps: Steps, probe: Probe, given: Answer) -> bool:
-        """Return whether these steps give an answer, error messages included."""
+    def behaves_like(self, steps: Steps, probe: Probe, given: Answer, pair: bool = False) -> bool:
+        """Return whether the steps of one exhibit or a pair give an answer, with its error."""
         self.options.clock.tick()
         start = 0
         for adapter in self._for(probe):  # one size after the other: most fail on the first
-            answer = self._reference_answer(probe, adapter, steps)
+            answer = self._reference_answer(probe, adapter, steps, pair)
             if isinstance(answer, Exception):
                 return type(given) is type(answer) and str(given) == str(answer)
             if isinstance(given, Exception):
@@ -140,13 +140,15 @@ class ModuleUnderTest:
         with adapter.on(mode) as in_mode:
             return run_probe(probe, in_mode)
 
-    def _reference_answer(self, probe: Probe, adapter: Adapter, steps: Steps = ()) -> Answer:
+    def _reference_answer(
+        self, probe: Probe, adapter: Adapter, steps: Steps = (), pair: bool = False
+    ) -> Answer:
         if self.options.formula:
             steps = tuple(sorted((dict(self.options.formula) | dict(steps)).items()))
-        if probe is SELF_ATTENTION and len(steps) > 1:  # which hands nothing over but tokens
-            is_small = adapter.setting.sizes.d_model <= SMALL
-            ask = answer_of_pair if is_small else reference_answer.__wrapped__
-            return ask(probe, adapter.setting, frozenset(), steps)
+        sizes = adapter.setting.sizes
+        if pair and probe is SELF_ATTENTION and sizes.d_model * sizes.num_heads <= SMALL:
+            # The probe hands over tokens alone: what else a module takes doesn't matter.
+            return answer_of_pair(probe, adapter.setting, frozenset(), steps)
         return reference_answer(probe, adapter.setting, adapter.takes, steps)
 
     def with_note(self, words: str) -> "ModuleUnderTest":

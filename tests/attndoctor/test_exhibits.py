@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
@@ -75,11 +76,14 @@ def test_on_tokens_alone_exhibits_answer_alike_whatever_else_a_module_takes():
     adapter = examine(MultiHeadAttention, DiagnoseOptions()).first
     for one, other in combinations(EXHIBITS[::4], 2):
         steps = tuple(sorted((dict(one.steps) | dict(other.steps)).items()))
-        answers = (
-            reference_answer(SELF_ATTENTION, adapter.setting, takes, steps)
-            for takes in (adapter.takes, frozenset())
-        )
-        assert agree(*answers, 0), (one.name, other.name)
+        for setting in (adapter.setting, replace(adapter.setting, always_causal=True)):
+            everything, nothing = (
+                reference_answer(SELF_ATTENTION, setting, takes, steps)
+                for takes in (adapter.takes | {"four axes"}, frozenset())
+            )
+            assert agree(everything, nothing, 0), (one.name, other.name)
+            if isinstance(everything, Exception):
+                assert str(everything) == str(nothing)
 
 
 # --- where they stand: in public, on the page, in a file -----------------------------------------

@@ -19,6 +19,7 @@ import re
 import struct
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from functools import cache
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -29,6 +30,7 @@ from rjsmin import jsmin
 
 from course import pages
 
+small = cache(jsmin)
 FOLDER = "widgets"  # of the site's static files
 OURS = "attncourse.widgets."
 ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
@@ -100,7 +102,7 @@ def static_files(names: set[str]) -> dict[str, str]:
     for name in sorted(names):
         files[f"{name}.css"] = code.own_sheet(name)
         files[f"{name}.js"] = code.own_script(code.script_of(name))
-    return {name: jsmin(text) if name.endswith(".js") else text for name, text in files.items()}
+    return {name: small(text) if name.endswith(".js") else text for name, text in files.items()}
 
 
 def write_code(env, name: str) -> dict[str, str]:

@@ -17,7 +17,8 @@
 * The name of a function, or that in `name = answer`, is the mistake's. Checks that choose a hint by
   themselves ask for it.
 
-A computed hint stays in Python, and then the check names all its mistakes, in their order:
+A computed hint stays in Python, and then the check names all its mistakes; the first that fits an
+answer gives the hint:
 `@exercise(mistakes=(Mistake(answer, hint), *read_mistakes("layer_norm", globals())))`.
 """
 

@@ -112,6 +112,6 @@ def _checked(name: str, counts: Tensor, dim: int) -> Tensor:
         wanted = ["V"] * dim
         raise ValueError(f"{name} must have shape [{', '.join(wanted)}], got {shape_of(counts)}")
     if not (numbers >= 0).all() or not 0 < numbers.sum() < math.inf:
-        ends = f"from {numbers.min():g} to {numbers.max():g}"
+        ends = f"from {numbers.min().item()} to {numbers.max().item()}"
         raise ValueError(f"{name} must be counts, 0 or more, not all of them 0, got {ends}")
     return numbers

@@ -125,6 +125,6 @@ def _checked_counts(counts: Tensor, V: int) -> Tensor:
         raise ValueError(f"counts must have shape [{V}, {V}], got {shape_of(numbers)}")
     are_counts = (numbers >= 0) & (numbers <= MOST_COUNTED) & (numbers == numbers.round())
     if not are_counts.all():
-        got = f"{numbers[~are_counts][0]:g}"
+        got = numbers[~are_counts][0].item()
         raise ValueError(f"counts must be whole numbers from 0 to {MOST_COUNTED}, got {got}")
     return numbers
