@@ -69,7 +69,7 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce",
         has_touch=touch,
     )  # fmt: skip
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     problems = []
     home = address.split("/", 3)[:3]
