@@ -4,7 +4,7 @@
     python benchmarks/page_lengths.py                   # of _build/html
     python benchmarks/page_lengths.py path/to/html
 
-What is counted, says course/lengths.py; the limits are in tests/tools/page_limits.py.
+course/lengths.py says what is counted; the limits are in tests/tools/page_limits.py.
 """
 
 import sys
