@@ -10,6 +10,8 @@ course/lengths.py says what is counted; the limits are in tests/tools/page_limit
 import sys
 from pathlib import Path
 
+from bs4 import BeautifulSoup
+
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "book/extensions")]
 
@@ -21,7 +23,7 @@ if not (pages := sorted(site.glob("book/*.html"))):
     sys.exit(f"no pages in {site}: build the site, `jupyter-book build .`")
 print(f"{'minutes':>7} {'words':>6} {'lines':>6} {'figures':>7} {'predictions':>11}  page")
 for path in pages:
-    length = length_of(path.read_text(encoding="utf-8"))
+    length = length_of(BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser"))
     print(
         f"{length.minutes:7} {length.words:6} {length.lines:6} {length.figures:7} "
         f"{length.predictions:11}  {path.stem}"

@@ -7,6 +7,7 @@ import json
 import re
 
 import pytest
+from bs4 import BeautifulSoup
 from course.lengths import Length, length_of
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_on_the_path, all_pages
@@ -43,31 +44,25 @@ open = 2  # not words</pre></div></div>
 """
 
 
-def minutes_of(row):
-    """Return the minutes in a row of a table of lessons: to read, for exercises."""
-    return [*map(int, re.findall(r"\d+", row.select("td")[-1].text))]
-
-
 @pytest.mark.parametrize("page", all_pages())
 def test_a_page_keeps_its_budget_and_tables_tell_its_minutes(site, page):
-    html = (site / f"{page}.html").read_text(encoding="utf-8")
-    length, link = length_of(html), f'a[href="{page.split("/")[-1]}.html"]'
+    length, link = length_of(read(site / f"{page}.html")), f'a[href="{page.split("/")[-1]}.html"]'
     assert excess(page, length) == []
     source = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     exercises = sum(map(int, re.findall(r"\{effort\}`★+ (\d+) minutes?`", source)))
     if page in all_on_the_path():
-        told, solving = minutes_of(read(site / "book/index.html").select_one(f"tr:has({link})"))
+        row = read(site / "book/index.html").select_one(f"tr:has({link})")
+        reading, solving = map(int, re.findall(r"\d+", row.select("td")[-1].text))
         assert solving == exercises, f"book/index.md: exercises of {page} take {exercises} minutes"
-        assert abs(told - length.minutes) <= NEAR, f"book/index.md: {page} takes {length.minutes}"
+        assert abs(reading - length.minutes) <= NEAR, f"book/index.md: {page}: {length.minutes}"
     if page in all_lessons():
         row = read(site / "book/teachers.html").select_one(f"table tr:has({link})")
         counted = [int(cell.text) for cell in row.select("td")[1:]]
         assert counted == [length.minutes, exercises, length.predictions]
 
 
-def test_what_stands_open_is_counted():
-    assert length_of(PAGE) == Length(words=8 + 6, lines=3, figures=1, predictions=1)
-
-
-def test_minutes_are_those_of_words_code_figures_and_predictions():
+def test_what_stands_open_is_counted_and_takes_minutes():
+    assert length_of(BeautifulSoup(PAGE, "html.parser")) == Length(
+        words=8 + 6, lines=3, figures=1, predictions=1
+    )
     assert Length(2000, 120, 10, 10).minutes == 10 + 10 + 5 + 5

@@ -156,7 +156,7 @@ class Counter:
             raise ValueError(f"{lesson} has nothing called {name}")
         if kind == "exercises":
             return sum(int(EFFORT.search(line.text)[1]) for line in part.select(".effort"))
-        length = length_of(str(page), name or "")
+        length = length_of(page, name or "")
         return length.predictions if kind else length.minutes
 
 

@@ -10,6 +10,7 @@
   code, half a minute to look at a figure and to make up one's mind about a prediction.
 """
 
+import copy
 import json
 from typing import NamedTuple
 
@@ -46,13 +47,16 @@ class Length(NamedTuple):
         )
 
 
-def length_of(html: str, name: str = "") -> Length:
-    """Count what is on a built page, or in the section that has a name or is around it."""
-    page = BeautifulSoup(html, "html.parser")
+def length_of(page: BeautifulSoup, name: str = "") -> Length:
+    """Count what is on a built page, or in the section that has a name or is around it.
+
+    The page stays as it is: what doesn't count is taken out of a copy of the part.
+    """
     article = page.find(id=name) if name else page.select_one("article")
     if article.name not in ("article", "section"):
         article = article.find_parent("section")
     predictions = predictions_in(article, page)
+    article = copy.copy(article)
     for aside in article.select(ASIDE):
         aside.decompose()
     figures = len(article.select("figure:has(figcaption)"))
