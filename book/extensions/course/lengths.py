@@ -48,15 +48,12 @@ class Length(NamedTuple):
 
 
 def length_of(page: BeautifulSoup, name: str = "") -> Length:
-    """Count what is on a built page, or in the section that has a name or is around it.
-
-    The page stays as it is: what doesn't count is taken out of a copy of the part.
-    """
+    """Count what is on a built page, or in the section that has a name or is around it."""
     article = page.find(id=name) if name else page.select_one("article")
     if article.name not in ("article", "section"):
         article = article.find_parent("section")
     predictions = predictions_in(article, page)
-    article = copy.copy(article)
+    article = copy.copy(article)  # for the page stays as it is
     for aside in article.select(ASIDE):
         aside.decompose()
     figures = len(article.select("figure:has(figcaption)"))
@@ -80,8 +77,5 @@ def predictions_in(part: Tag, page: BeautifulSoup) -> list[str]:
     saved = json.loads(state.string)["state"] if state else {}
     shown = [json.loads(view.string)["model_id"] for view in part.select(VIEW)]
     values = [saved[model]["state"] for model in shown]
-    return [
-        " ".join([found["question"], *found["choices"], found["explanation"]])
-        for found in values
-        if found.get("_module") == "predict"
-    ]
+    asked = [found for found in values if found.get("_module") == "predict"]
+    return [" ".join([one["question"], *one["choices"], one["explanation"]]) for one in asked]
