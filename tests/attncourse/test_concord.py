@@ -127,33 +127,30 @@ def test_the_vocabulary_is_as_told():
     assert {name: len(answers) for name, answers in concord.readouts.items()} == {"A": 12, "B": 9}
     for readout, answers in concord.readouts.items():
         assert {a for s in SENTENCES for a in s.answers[readout]} == {None, *range(len(answers))}
-    longest = (
-        "the very big new king that the nun feared gave every very big new monk today "
-        "their very big new boy ."
-    )
-    assert len(concord.read(longest)) == concord.length == 22
-    assert max(map(len, SENTENCES)) <= 22
+    clause, object_ = "the very big new king that the nun feared", "every very big new monk"
+    longest = concord.read(f"{clause} gave {object_} today their very big new boy .")
+    assert len(longest) == concord.length == 22 >= max(map(len, SENTENCES))
 
 
 LETTERS = " ".join(letters_of(sentence.words) for sentence in SENTENCES)
 GROUPS = "(?<!R)[DH]"  # a clause's noun stands alone
-PROPORTIONS = [
-    ("C", r"\.", 0.40),
-    ("g", r"\.", 0.35),
-    ("R", r"\.", 0.5),
-    ("RD", "R", 0.5),
-    ("cV", "c", 0.7),
-    ("T", "g", 0.5),
-    (f"{GROUPS}[VA]", GROUPS, 0.5),
-    ("[DH]V", "[DH][VA]", 0.5),
-    ("AA", "[DHV]A", 0.35),
-]
+PROPORTIONS = {
+    ("C", r"\."): 0.40,
+    ("g", r"\."): 0.35,
+    ("R", r"\."): 0.5,
+    ("RD", "R"): 0.5,
+    ("cV", "c"): 0.7,
+    ("T", "g"): 0.5,
+    (f"{GROUPS}[VA]", GROUPS): 0.5,
+    ("[DH]V", "[DH][VA]"): 0.5,
+    ("AA", "[DHV]A"): 0.35,
+}
 
 
-@pytest.mark.parametrize(("part", "whole", "share"), PROPORTIONS)
-def test_the_proportions_are_those_told(part, whole, share):
-    found = len(re.findall(part, LETTERS)) / len(re.findall(whole, LETTERS))
-    assert found == pytest.approx(share, abs=0.02)
+def test_the_proportions_are_those_told():
+    for (part, whole), share in PROPORTIONS.items():
+        found = len(re.findall(part, LETTERS)) / len(re.findall(whole, LETTERS))
+        assert found == pytest.approx(share, abs=0.02), part
 
 
 def test_kind_does_not_betray_a_role():
@@ -198,12 +195,10 @@ def test_a_typed_sentence_is_read():
     ("text", "came", "offered"),
     [  # the word or end that is refused, its place, and some of what may stand there
         ("the kign saw a monk", "'kign' as word 2", ["very, too", "king, brother"]),
-        ("the king saw the", "its end after 'the king saw the'", ["very"]),
         ("the king the dog", "'the' as word 3 after 'the king'", ["that; ", "saw"]),
         ("the ball saw the ball", "'ball' as word 5", ["princess"]),
         ("the king saw the ball", "its end after", ["because, since"]),
         ("the king saw the nun because it", "'it' as word 7", ["he, she"]),
-        ("the king saw the nun . the", "'the' as word 7", ["over"]),
         ("saw", "'saw' as word 1; ", ["the, a, this, every"]),
         ("the big " * 12, "24", ["22"]),
         ("", "none", []),
@@ -215,9 +210,7 @@ def test_what_is_no_sentence_is_refused_with_what_may_stand_there(text, came, of
     assert all(words in str(caught.value) for words in (f"got {came}", *offered))
 
 
-test_what_is_no_text_is_refused = refusals(
-    {TypeError: {concord.read: {"text": [3, None, [1, 2], b"the king"]}}}
-)
+test_what_is_no_text_is_refused = refusals({TypeError: {concord.read: {"text": [3, [1, 2]]}}})
 
 
 @st.composite

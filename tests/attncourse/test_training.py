@@ -1,7 +1,7 @@
 """Training: the same numbers each time, what is learned from and what isn't, what is saved."""
 
 import json
-import math
+import sys
 from dataclasses import asdict
 from functools import partial
 from io import StringIO
@@ -89,6 +89,8 @@ def test_looking_on_and_stopping_change_nothing():
     assert sums[-1] == watched.model.token_embedding.weight.sum().item()
     stopped = trained(TINY, stop=25)
     assert stopped.losses == alone.losses[:25] and stopped.final == watched.evaluations[25]
+    told = (f"joint {watched.final.joint:.3f}", watched.digest[:8], "tiny", "seed 0", "60 steps")
+    assert all(part in repr(watched) for part in told) and not watched.model.training
 
 
 def test_a_quick_training_is_the_same_but_for_rounding():
@@ -96,13 +98,6 @@ def test_a_quick_training_is_the_same_but_for_rounding():
     quick = trained(recipe, watch=lambda model: seen.append(model.final_norm.gain.dtype))
     assert quick.losses == pytest.approx(trained(TINY.changed(steps=12)).losses, abs=1e-3)
     assert quick.digest is None and not quick.model.training and {*seen} == {torch.float32}
-
-
-def test_a_training_says_what_it_was():
-    told, joint = repr(tiny_training()), f"joint {tiny_training().final.joint:.3f}"
-    for part in ("tiny", "seed 0", "60 steps", joint, tiny_training().digest[:8]):
-        assert part in told
-    assert not tiny_training().model.training
 
 
 def test_it_learns_as_a_model_of_ones_own_does():
@@ -143,7 +138,6 @@ def test_a_pool_is_gone_through_again_and_again_each_time_in_another_order(batch
 @pytest.mark.parametrize(
     ("changes", "rates"),  # of all steps, as shares of the recipe's rate
     [
-        ({"steps": 1, "warmup": 0}, [1]),
         ({"steps": 2, "warmup": 4, "falls_at": 1}, [0.25, 0.5]),
         ({"steps": 3, "warmup": 0, "falls_at": 0, "ends_at": 0}, [1, 0.5, 0]),
         ({"steps": 4, "warmup": 4, "falls_at": 0.25, "ends_at": 0}, [0.25, 0.5, 0.5, 0]),
@@ -192,9 +186,11 @@ def test_a_bar_shows_steps_and_loss_where_it_is_wanted(monkeypatch):
     result = trained(SHORT, seed=7, progress=True)
     found = [(bar.n, bar.total, bar.desc.rstrip(": "), bar.postfix) for bar in bars]
     assert found == [(12, 12, "tiny, seed 7", f"loss={result.losses[-1]:.3f}")]
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match=r"^progress=True .* pip install tqdm"):
+        trained(SHORT, progress=True)
     monkeypatch.setenv("TQDM_DISABLE", "1")
     trained(SHORT, progress=True)
-    assert len(bars) == 1
 
 
 @pytest.mark.parametrize("task", [concord, lookup(values=4)])
@@ -233,14 +229,10 @@ def test_an_evaluation_counts_word_by_word(task):
     assert answer_loss(logits, batch.answers).item() == pytest.approx(mean(losses), rel=1e-5)
 
 
-def test_an_evaluation_leaves_out_what_no_sentence_has():
+def test_an_evaluation_mutes_heads_and_leaves_out_what_no_sentence_has():
     plain = [s for s in concord.sentences(600, seed=1) if not s.partners["their>owner"]]
     found = evaluate(untrained(concord), plain, concord.relations)
     assert "their>owner" not in found.relations and "determiner>noun" in found.relations
-    assert not evaluate(untrained(concord), plain).relations
-
-
-def test_muted_heads_are_muted_in_an_evaluation():
     model, sentences = tiny_training().model, held_out_sentences(TINY)
     without = evaluate(model, iter(sentences), head_masks=[torch.zeros(2)])
     assert without.joint < 0.6 < evaluate(model, sentences).joint
@@ -264,7 +256,7 @@ def test_what_is_saved_was_made_by_its_recipe_and_gets_right_what_its_card_says(
     assert found["joint"] == pytest.approx(card.final["joint"], abs=1e-3)
     for name in ("readouts", "relations"):
         assert found[name] == pytest.approx(card.final[name], abs=1e-3)
-    assert card.losses[0] > math.log(2) and len(card.losses) == card.steps
+    assert len(card.losses) == card.steps
 
 
 @pytest.fixture
@@ -286,14 +278,12 @@ def test_the_command_saves_and_compares_what_it_finds_again(folder, monkeypatch,
     (model, card), again = data.load("tiny"), tiny_training()
     assert card.losses == [round(loss, 6) for loss in again.losses]
     assert card.digest == again.digest == digest(model)
-    assert card.command == "python -m attncourse.training tiny --seed 0 --save"
     assert list(card.evaluations) == ["25", "50", "60"]
     assert card.final["loss"] == round(again.final.loss, 6)
     for other in ("--seed", "--heads"):
         assert main(["tiny", "--quiet", other, "4", "--stop", "5"]) == 0
         out = capsys.readouterr().out
-        told = ("nothing to compare", "5 steps", "digest ", "joint ", "readouts before ")
-        assert all(part in out for part in told)
+        assert all(part in out for part in ("nothing to compare", "5 steps", "digest ", "joint "))
     told = json.loads(stem.with_suffix(".json").read_text())
     told["losses"][3] += 1e-5
     told["evaluations"]["60"]["readouts"]["before"] -= 0.2
@@ -303,7 +293,6 @@ def test_the_command_saves_and_compares_what_it_finds_again(folder, monkeypatch,
     rows = capsys.readouterr().out.splitlines()
     differing = [row.split("  ")[0] for row in rows if "DIFFERS" in row]
     assert differing == ["loss of step 3, the furthest apart", "readout before", "digest"]
-    assert any(card.digest in row for row in rows) and any("0" * 64 in row for row in rows)
     with pytest.raises(SystemExit, match="2"):
         main(["no-such"])
     assert "'concord'" in capsys.readouterr().err
@@ -332,21 +321,22 @@ def test_only_what_can_be_compared_is_saved_and_compared(folder, monkeypatch, ca
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--save", "--stop", "5"], ["60 steps", "got 5"]),
-        (["--stop", "61"], ["stop", "60", "61"]),
-        (["--seed", "-1"], ["seed", "-1"]),
-        (["--save", "--heads", "1"], ["--heads", "--save"]),
-        (["--save", VARIABLE], ["--save", VARIABLE]),
+        ("--save --stop 5", ["60 steps", "got 5"]),
+        ("--stop 61", ["stop", "60", "61"]),
+        ("--seed -1", ["seed", "-1"]),
+        ("--save --heads 1", ["--heads", "--save"]),
     ],
 )
-def test_a_command_that_cannot_be_followed_is_refused(
-    folder, monkeypatch, capsys, arguments, words
-):
-    if VARIABLE in arguments:
-        monkeypatch.setenv(arguments.pop(), "7")
-    assert main(["tiny", "--quiet", *arguments]) == 2
+def test_a_command_that_cannot_be_followed_is_refused(folder, capsys, arguments, words):
+    assert main(["tiny", "--quiet", *arguments.split()]) == 2
     told = capsys.readouterr().err
     assert all(word in told for word in words) and list(folder.iterdir()) == [], told
+
+
+def test_what_is_found_in_a_changed_world_is_not_saved(folder, monkeypatch, capsys):
+    monkeypatch.setenv(VARIABLE, "7")
+    assert main(["tiny", "--quiet", "--save"]) == 2
+    assert VARIABLE in capsys.readouterr().err and list(folder.iterdir()) == []
 
 
 make = TINY.changed
@@ -362,9 +352,8 @@ REFUSED = {
         partial(Recipe, "x"): {"task": ["concord"]},
         partial(Recipe, task=echo): {"name": [3]},
         make: {
-            "steps": [1e3], "batch": ["4"], "held_out": [1.5], "repeatable": ["no"],
-            "betas": [0.9, (0.9,), [0.9, 0.98]], "lr": ["1"], "weight_decay": ["1"],
-            "falls_at": ["1"], "ends_at": ["1"], "pool": [20.0], "warmup": [1.0],
+            "steps": [1e3], "batch": ["4"], "repeatable": ["no"], "betas": [0.9, (0.9,)],
+            "lr": ["1"], "falls_at": ["1"], "pool": [20.0], "warmup": [1.0],
         },
         ask: {"sentences": [3, ["a b"]]},
     },

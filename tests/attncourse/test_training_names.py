@@ -53,9 +53,7 @@ def test_samples_have_a_seed_and_leave_random_numbers_alone(model):
     first, again, other = (sample_names(model, 9, seed=seed) for seed in (4, 4, 5))
     assert first == again != other and torch.equal(torch.get_rng_state(), state)
     assert first != sample_names(model, 9) == sample_names(model, 9, seed=0)
-    assert len({*sample_names(model, 20, temperature=0)}) == 1
-    assert len({*sample_names(model, 20, top_k=1)}) == 1
-    assert sample_names(model, 0) == []
+    assert len({*sample_names(model, 20, temperature=0), *sample_names(model, 20, top_k=1)}) == 1
     made = sample_names(GPT(27, 16, 16, 4), 100)  # untrained
     assert max(map(len, made)) == 16  # cut off, without an end
 

@@ -20,23 +20,17 @@ class SlowAndWrong(Slow):
         return super().scores(q, k).cos()
 
 
-@pytest.mark.parametrize(("candidate", "failed"), [(Slow, ()), (SlowAndWrong, ("self-attention",))])
-def test_what_is_known_is_told_when_the_time_is_over(candidate, failed):
+@pytest.mark.parametrize("seconds", [1e-6, 1])
+def test_what_is_known_is_told_when_the_time_is_over(seconds):
     start = time.monotonic()
-    diagnosis = diagnose(candidate, seconds=1)
+    diagnosis = diagnose(SlowAndWrong, seconds=seconds)
     assert time.monotonic() - start < 10
     assert diagnosis.heading == NOT_FINISHED and not diagnosis
-    assert diagnosis.failed[:1] == failed and "forward(x)" in diagnosis.taken
-
-
-def test_time_that_is_over_before_any_question_is_told_too():
-    diagnosis = diagnose(Slow, seconds=1e-6)
-    assert diagnosis.heading == NOT_FINISHED and diagnosis.failed == ()
+    assert diagnosis.failed[:1] == (("self-attention",) if seconds == 1 else ())
+    assert ("forward(x)" in diagnosis.taken) == (seconds == 1)
 
 
 def test_what_takes_long_gives_a_sign_of_life(monkeypatch, capsys):
-    diagnose(Plain)
-    assert capsys.readouterr().err == ""
     monkeypatch.setattr(options, "_FIRST_SIGN", 0.01)
     assert diagnose(Slow, seconds=1).heading == NOT_FINISHED
     assert capsys.readouterr().err

@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-import torch.nn.functional as F
 from tools.broken_attentions import Limited, Plain, but, filled_with, fit
 from tools.diagnoses import FILES, diagnoses
 from torch import nn
@@ -14,24 +13,14 @@ from attndoctor.probes import PROBES
 from attndoctor.support.texts import read_texts
 
 
-def padded(kept):
+def padded(self, x, attention_mask=None):
     """Padding [B, T] in an argument with the name that transformers has for it."""
-
-    def forward(self, x, attention_mask=None):
-        real = None if attention_mask is None else attention_mask == kept
-        return self.attend(x, allowed=fit(key_mask=real))[0]
-
-    return forward
-
-
-def fused(module, x, mask):
-    q, k, v = (module.split(W(x)) for W in (module.W_q, module.W_k, module.W_v))
-    heads = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None)
-    return module.W_o(heads.transpose(1, 2).flatten(2))
+    return self.attend(x, allowed=fit(key_mask=attention_mask))[0]
 
 
 def replaced_by_padding(self, x, key_padding_mask=None):
-    return fused(self, x, None if key_padding_mask is None else ~key_padding_mask[:, None, None])
+    real = None if key_padding_mask is None else ~key_padding_mask
+    return self.attend(x, allowed=fit(key_mask=real, causal=real is None, T=x.shape[1]))[0]
 
 
 class ShowsUnmasked(Limited):
@@ -48,7 +37,7 @@ def weighing(weigh):
 
 
 SAID = {
-    "report: leaking": but(Plain, forward=padded(1), weigh=filled_with(-10.0)),
+    "report: leaking": but(Plain, forward=padded, weigh=filled_with(-10.0)),
     "report: weights alone": ShowsUnmasked,
     "report: wrong on equal tokens": weighing(lambda scores: 2 * scores.softmax(-1)),
     "report: right on equal tokens": weighing(lambda scores: (scores**3).softmax(-1)),
@@ -64,10 +53,8 @@ Rounded = weighing(lambda scores: ((32 * scores).round() / 32).softmax(-1))
 test_what_no_exhibit_is_gets_words = diagnoses({
     **{said: (one, {}, "broken", "no exhibit", *alone(said)) for said, one in SAID.items()},
     "rounded": (Rounded, {}, "broken", "no exhibit", "report: rounded"),
-    "as transformers": (but(Plain, forward=padded(1)), {}, "healthy",
+    "as transformers": (but(Plain, forward=padded), {}, "healthy",
         "taken: its attention_mask [B, T]", "not report: defaults"),
-    "the other way": (but(Plain, forward=padded(0), weigh=filled_with(-1e9)), {"mask": "hide"},
-        ""),
     "switched off": (but(Plain, forward=replaced_by_padding), {}, "broken",
         "only: a mask switches causality off"),
 })  # fmt: skip

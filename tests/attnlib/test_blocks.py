@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.modules import F64
+from tools.nanogpt import randomize
 from torch import nn
 
 from attnlib import (
@@ -18,14 +19,6 @@ from attnlib import (
     RMSNorm,
     TransformerBlock,
 )
-
-
-def randomized(module):
-    """Draw all parameters: gains of 1 and biases of 0 would hide that they are used."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3 + 0.1)
-    return module
 
 
 def plain_norm(norm, x):
@@ -55,7 +48,7 @@ def plain_feed_forward(module, x):
 
 
 def plain_block(block, x, **options):
-    """Return a block's tokens and weights, its variants written out one by one."""
+    """Return a block's tokens and weights."""
     weights = []
 
     def attend(tokens):
@@ -69,19 +62,9 @@ def plain_block(block, x, **options):
         feed = partial(plain_feed_forward, block.feed_forward)
         sublayers = [(attend, block.norm_1), (feed, block.norm_2)]
     for f, norm in sublayers:
-        match block.norm_position, block.residual:
-            case "pre", True:
-                x = x + f(plain_norm(norm, x))
-            case "post", True:
-                x = plain_norm(norm, x + f(x))
-            case None, True:
-                x = x + f(x)
-            case "pre", False:
-                x = f(plain_norm(norm, x))
-            case "post", False:
-                x = plain_norm(norm, f(x))
-            case None, False:
-                x = f(x)
+        added = f(plain_norm(norm, x) if block.norm_position == "pre" else x)
+        x = x + added if block.residual else added
+        x = plain_norm(norm, x) if block.norm_position == "post" else x
     return x, weights[0]
 
 
@@ -101,14 +84,14 @@ def assert_same(found, wanted, learned):
 def norms(draw, d):
     eps = draw(st.sampled_from([1e-5, 1e-2, 3.0]))
     make, option = draw(st.sampled_from([(LayerNorm, "bias"), (RMSNorm, "gain")]))
-    return randomized(make(d, eps, **{option: draw(st.booleans())}, dtype=F64))
+    return randomize(make(d, eps, **{option: draw(st.booleans())}, dtype=F64))
 
 
 @st.composite
 def feed_forwards(draw, d):
     activation = draw(st.sampled_from(["gelu", "gelu_tanh", "relu"]))
     options = {"activation": activation, "bias": draw(st.booleans()), "dtype": F64}
-    return randomized(FeedForward(d, draw(st.sampled_from([None, 1, 7])), **options))
+    return randomize(FeedForward(d, draw(st.sampled_from([None, 1, 7])), **options))
 
 
 @given(st.data(), st.lists(st.integers(1, 3), max_size=3), st.integers(2, 6))
@@ -131,7 +114,7 @@ def test_a_block_is_its_formula(data, sizes, heads):
     position = draw(st.sampled_from(["pre", "post", None]))
     made = [draw(norms(d)), draw(norms(d))][: (1 if feed_forward is None else 2)]
     block = TransformerBlock.of_parts(
-        randomized(attention), feed_forward, made if position else [], norm_position=position,
+        randomize(attention), feed_forward, made if position else [], norm_position=position,
         residual=draw(st.booleans()),
     )  # fmt: skip
     x = torch.randn(B, T, d, dtype=F64, requires_grad=True)
@@ -160,13 +143,12 @@ def test_a_block_is_its_formula(data, sizes, heads):
 
 
 @pytest.mark.parametrize("norm", [LayerNorm, RMSNorm, nn.LayerNorm])
-@pytest.mark.parametrize("residual", [True, False])
-@pytest.mark.parametrize("position", ["pre", "post", None])
+@pytest.mark.parametrize(("position", "residual"), [("pre", True), ("post", False), (None, True)])
 @pytest.mark.parametrize("dtype", [F64, torch.bfloat16])
 def test_a_block_of_sizes_is_one_of_parts(position, residual, norm, dtype):
     options = {"norm_position": position, "residual": residual}
     made = TransformerBlock(12, 3, 7, norm=norm, dtype=dtype, **options)
-    parts = [made.norm_1, made.norm_2] if position else None
+    parts = nn.ModuleList([made.norm_1, made.norm_2]) if position else None
     built = TransformerBlock.of_parts(made.attention, made.feed_forward, parts, **options)
     x = torch.randn(2, 5, 12, dtype=dtype)
     output, weights = made(x, need_weights=True)
@@ -200,36 +182,15 @@ def test_where_training_begins():
 
 
 @pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
-def test_half_precision_is_normalized_in_float32(norm):
+def test_norms_round_once_and_a_token_of_zeros_has_a_gradient(norm):
     x = (torch.randn(64, 256) + 8).to(torch.bfloat16)
     result = norm(256, dtype=torch.bfloat16)(x)
     assert result.dtype == torch.bfloat16
     wide = norm(256, dtype=F64)(x.double())
-    torch.testing.assert_close(result.double(), wide, atol=1e-3, rtol=2**-8)  # one rounding
-
-
-@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
-def test_a_token_of_zeros_stays_finite_also_in_the_gradient(norm):
-    x = torch.zeros(1, 4, requires_grad=True)
-    norm(4)(x).sum().backward()
-    assert torch.isfinite(x.grad).all()
-
-
-@pytest.mark.parametrize("norm_position", ["pre", "post", None])
-@pytest.mark.parametrize("residual", [True, False])
-def test_a_stack_runs_under_autocast(norm_position, residual):
-    options = {"norm_position": norm_position, "residual": residual}
-    blocks = nn.ModuleList(TransformerBlock(8, 2, **options) for _ in range(2))
-    x = torch.randn(2, 5, 8)
-    exact, rough = x, x
-    for block in blocks:
-        exact, _ = block(exact)
-    with torch.autocast("cpu", torch.bfloat16):
-        for block in blocks:
-            rough, _ = block(rough)
-    assert (rough.float() - exact).abs().max() < 0.1
-    rough.float().sum().backward()
-    assert all(torch.isfinite(p.grad).all() for p in blocks.parameters())
+    torch.testing.assert_close(result.double(), wide, atol=1e-3, rtol=2**-8)
+    zeros = torch.zeros(1, 4, requires_grad=True)
+    norm(4)(zeros).sum().backward()
+    assert zeros.grad.isfinite().all()
 
 
 def test_dropout_acts_on_what_a_sublayer_adds():
@@ -244,65 +205,18 @@ def test_dropout_acts_on_what_a_sublayer_adds():
     assert "dropout=0.5" in repr(block)
 
 
-@pytest.mark.thorough
-def test_a_stack_of_parts_compiles_and_exports():
-    blocks = nn.ModuleList(
-        TransformerBlock.of_parts(MultiHeadAttention(8, 4, num_kv_heads=2), feed_forward)
-        for feed_forward in (FeedForward(8), None)
-    ).eval()
-
-    class Stack(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.blocks = blocks
-
-        def forward(self, x):
-            for block in self.blocks:
-                x, _ = block(x, causal=True)
-            return x
-
-    stack, x = Stack(), torch.randn(2, 5, 8)
-    compiled = torch.compile(stack, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(x), stack(x))
-    tokens = torch.export.Dim("T", min=2, max=512)
-    exported = torch.export.export(stack, (x,), dynamic_shapes={"x": {1: tokens}}).module()
-    longer = torch.randn(2, 11, 8)
-    torch.testing.assert_close(exported(longer), stack(longer))
-
-
-class Wrapped(nn.Module):
-    """A layer in another's hands, as LoRA's are: its own weight isn't where a linear layer's is."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x):
-        return self.inner(x)
-
-
-def test_a_block_of_wrapped_layers():
-    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
-    feed_forward = FeedForward(8)
-    expected = TransformerBlock.of_parts(attention, feed_forward)(x)[0]
-    attention.W_q, feed_forward.W_1 = Wrapped(attention.W_q), Wrapped(feed_forward.W_1)
-    block = TransformerBlock.of_parts(attention, feed_forward)
-    assert torch.equal(block(x)[0], expected)
-
-
-@pytest.mark.filterwarnings("ignore")  # PyTorch's own, that all of this moves to torchao
-def test_a_quantized_block():
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, that quantization moves to torchao
+def test_layers_may_be_wrapped_or_quantized():
+    """As LoRA's are: then their weights aren't where a linear layer's are."""
     block, x = TransformerBlock(32, 4).eval(), torch.randn(2, 5, 32)
+    expected, _ = block(x)
+    attention, feed_forward = block.attention, block.feed_forward
+    attention.W_q, feed_forward.W_1 = nn.Sequential(attention.W_q), nn.Sequential(feed_forward.W_1)
     quantized = torch.ao.quantization.quantize_dynamic(block, {nn.Linear})
-    torch.testing.assert_close(quantized(x)[0], block(x)[0], atol=0.1, rtol=0.1)
-    again = TransformerBlock.of_parts(quantized.attention, quantized.feed_forward)
-    torch.testing.assert_close(again(x)[0], quantized(x)[0])
-
-
-def test_norms_may_come_in_a_module_list():
-    norms = nn.ModuleList([RMSNorm(12), RMSNorm(12)])
-    block = TransformerBlock.of_parts(MultiHeadAttention(12, 3), FeedForward(12), norms)
-    assert [block.norm_1, block.norm_2] == list(norms)
+    for changed, tolerance in ((block, 0), (quantized, 0.1)):
+        again = TransformerBlock.of_parts(changed.attention, changed.feed_forward)
+        for found in (changed(x)[0], again(x)[0]):
+            torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)
 
 
 attention, norm = MultiHeadAttention(12, 3), LayerNorm(12)
@@ -326,29 +240,24 @@ REFUSED = [  # what is named first, and the call
         for make in (LayerNorm, RMSNorm, FeedForward)
         for name, x in (
             ("x.* be a", [1.0]), ("x", torch.tensor([1, 2, 3, 4])),
-            ("x", torch.zeros(2, 4).double()), ("x.* end in d_model=4", torch.zeros(4, 1)),
-            ("x.* end", torch.tensor(1.0)))),
+            ("x", torch.zeros(2, 4).double()), ("x.* end in d_model=4", torch.zeros(4, 1)))),
     *(("d_model", lambda make=make, d=d: make(d))
         for make in (LayerNorm, RMSNorm, FeedForward) for d in (0, 2.0)),
     *(("eps", lambda make=make, eps=eps: make(4, eps))
-        for make in (LayerNorm, RMSNorm) for eps in (-1e-5, math.nan, torch.tensor(1.0))),
-    *(("bias", lambda make=make, bias=bias: make(4, bias=bias))
-        for make in (LayerNorm, FeedForward) for bias in (0, "no")),
+        for make in (LayerNorm, RMSNorm) for eps in (-1e-5, math.nan)),
+    *(("bias", lambda make=make: make(4, bias=0)) for make in (LayerNorm, FeedForward)),
     ("gain", lambda: RMSNorm(4, gain=1)),
     ("activation", lambda: FeedForward(4, activation="swish")),
     ("d_ff", lambda: FeedForward(4, 0)),
     ("num_heads=5", lambda: TransformerBlock(12, 5)),
-    *(("norm_position", lambda wrong=wrong: TransformerBlock(12, 3, norm_position=wrong))
-        for wrong in ("before", "Pre", True)),
+    ("norm_position", lambda: TransformerBlock(12, 3, norm_position="before")),
     ("x", block("tokens")),
     ("x.* end in d_model=12", block(torch.zeros(2, 5, 11))),
     (r"x.* have shape \[B, T, 12\]", block(torch.zeros(5, 12))),
     ("x", block(torch.zeros(2, 0, 12))),
     ("mask", block(x, mask=torch.ones(5, 5))),
-    *((f"a block takes .* got {name}", block(x, **{name: x}))
-        for name in ("key", "value", "query", "masks")),
+    ("a block takes .* got key", block(x, key=x)),
     ("attention.* int", lambda: TransformerBlock.of_parts(12, 3)),
-    ("attention", lambda: TransformerBlock.of_parts(nn.MultiheadAttention(12, 3))),
     *(("attention.*d_model=12", lambda width=width: TransformerBlock.of_parts(
         MultiHeadAttention(12, 3, **{width: 5}))) for width in ("kdim", "vdim")),
     ("feed_forward.* function", parts(lambda x: x)),
@@ -366,15 +275,12 @@ REFUSED = [  # what is named first, and the call
     ("norm_position", parts(norm_position="Pre")),
     ("residual", parts(residual="no")),
     ("dropout", parts(dropout=1.0)),
-    ("dropout", parts(dropout="half")),
     *((f"feed_forward.* return .*{words}", run(part, residual))
         for residual in (True, False)
         for part, words in (
             (nn.Linear(12, 1), r"\[2, 5, 1\]"),  # would broadcast silently
-            (nn.AdaptiveAvgPool2d((1, 12)), r"\[2, 1, 12\]"),
             (nn.GRU(12, 12), "tuple"))),
     ("norm.* make a module", lambda: TransformerBlock(12, 3, norm=lambda *d, **options: 3)),
-    ("norm.* be a class", lambda: TransformerBlock(12, 3, norm="batch")),
     ("norm.* be a class", lambda: TransformerBlock(12, 3, norm=lambda d_model: nn.Identity())),
     ("norm must be a class", lambda: TransformerBlock(12, 3, norm=norm)),
 ]  # fmt: skip

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.thorough
 OPTIONS = {
     "output": {},
     "causal": {"causal": True},
-    "weights": {"need_weights": True},
     "causal weights": {"need_weights": True, "causal": True},
     "head mask": {"head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0])},
 }
@@ -45,20 +44,8 @@ def test_compiles_without_a_graph_break(module, options):
         assert torch.allclose(*gradients, atol=1e-10)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("tokens", [5, 9])
-def test_compiled_generation_token_by_token(module, tokens):
-    def step(token, cache):
-        return module(token, causal=True, cache=cache)[0]
-
-    compiled = torch.compile(step, backend="aot_eager")
-    x, cache = torch.randn(1, tokens, 16, dtype=F64), KVCache()
-    output = torch.cat([compiled(token, cache) for token in x.split(1, 1)], 1)
-    assert torch.allclose(output, module(x, causal=True)[0], atol=1e-12)
-
-
+@pytest.mark.parametrize("options", [OPTIONS["output"], OPTIONS["causal weights"]], ids=str)
 @pytest.mark.parametrize("learning", [True, False])
-@pytest.mark.parametrize("options", [OPTIONS["output"], OPTIONS["causal weights"]])
 def test_exports_with_any_number_of_tokens(module, options, learning):
     T = torch.export.Dim("T", min=2, max=512)
     shapes, x = {"query": {1: T}} | dict.fromkeys(options), torch.randn(2, 5, 16, dtype=F64)
@@ -70,20 +57,14 @@ def test_exports_with_any_number_of_tokens(module, options, learning):
         same(program(x, **options), module(x, **options))
 
 
-LENGTHS = {
-    "mask": lambda T: {"mask": torch.ones(T, T).bool()},
-    "mask a sample": lambda T: {"mask": torch.ones(2, T, T).bool()},
-    "score_bias": lambda T: {"score_bias": torch.ones(T, T, dtype=F64)},
-}
-
-
-@pytest.mark.parametrize("options", LENGTHS.values(), ids=LENGTHS)
-def test_compiled_once_for_all_lengths(module, options):
+@pytest.mark.parametrize("name", ["mask", "score_bias"])
+def test_compiled_once_for_all_lengths(module, name):
     """A size that gets into a message becomes a constant, and every length compiles anew."""
     counter = torch._dynamo.testing.CompileCounter()
     compiled = torch.compile(module, fullgraph=True, backend=counter)
     for T in range(5, 17):
-        compiled(torch.randn(2, T, 16, dtype=F64), **options(T))
+        limit = torch.ones(T, T, dtype=torch.bool if name == "mask" else F64)
+        compiled(torch.randn(2, T, 16, dtype=F64), **{name: limit})
     assert counter.frame_count <= 2
 
 
@@ -108,17 +89,13 @@ def test_rotary_positions_are_compiled_once_and_exported():
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", ["output", "causal", "causal weights"])
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # of the checks: sizes become text
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_traced_for_any_number_of_tokens(module, name):
-    module.requires_grad_(False)  # a function's parameters become constants of its trace
-
+def test_traced_for_any_number_of_tokens(module):
     def attend(x, mask):
-        output, weights = module(x, mask=mask, **OPTIONS[name])
-        return (output,) if weights is None else (output, weights)
+        return module(x, mask=mask, **OPTIONS["causal weights"])
 
+    module.requires_grad_(False)  # a function's parameters become constants of its trace
     traced = torch.jit.trace(attend, (torch.randn(2, 5, 16, dtype=F64), random_mask(5, 5)))
-    for B, T in ((2, 5), (3, 7), (1, 1)):
-        inputs = torch.randn(B, T, 16, dtype=F64), random_mask(T, T)
-        same(traced(*inputs), attend(*inputs))
+    inputs = torch.randn(3, 7, 16, dtype=F64), random_mask(7, 7)
+    same(traced(*inputs), attend(*inputs))

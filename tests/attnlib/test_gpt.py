@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.nanogpt import randomize
 
 from attnlib import KVCache, LayerNorm, RMSNorm
 from attnlib.model import GPT, TransformerModel
@@ -29,24 +30,16 @@ def count(model):
 
 def small(**options):
     """A GPT of width 8 with 2 layers of 4 heads, in float64, whose parameters hide nothing."""
-    model = GPT(11, 7, 8, 4, 2, **{"dtype": torch.float64} | options)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    return model
-
-
-# --- sizes ---------------------------------------------------------------------------------------
+    return randomize(GPT(11, 7, 8, 4, 2, **{"dtype": torch.float64} | options))
 
 
 @pytest.mark.parametrize(
     ("sizes", "options", "parameters"),
     [
         ((27, 16, 16, 4, 1), MICROGPT, 4_192),
-        ((50_257, 1024, 768, 12, 12), GPT2, 124_439_808),
         ((50_257, 1024, 1600, 25, 48), GPT2, 1_557_611_200),
     ],
-    ids=["microgpt", "GPT-2 small", "GPT-2 XL"],
+    ids=["microgpt", "GPT-2 XL"],
 )
 def test_famous_sizes(sizes, options, parameters):
     assert count(GPT(*sizes, **options, device="meta")) == parameters
@@ -85,9 +78,6 @@ def test_at_first_every_token_is_nearly_as_likely(tied):
     assert losses.mean().item() == pytest.approx(torch.tensor(27.0).log().item(), abs=0.02)
 
 
-# --- options -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary", None])
 def test_positions_tell_the_order_of_what_went_before(positions):
     """In one layer: with several, a token's place shows in how many it can look at."""
@@ -96,19 +86,17 @@ def test_positions_tell_the_order_of_what_went_before(positions):
     assert torch.allclose(one, other, atol=1e-12) == (positions is None)
 
 
-@pytest.mark.parametrize("options", [{"bias": False}, GPT2], ids=["untied", "tied"])
+@pytest.mark.parametrize("options", [{}, GPT2], ids=["untied", "tied"])
 def test_it_is_copied_pickled_saved_and_loaded(options):
     model = small(**options)
     wanted = model(TOKENS).logits["next"]
-    others = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), small(**options)]
-    others[2].load_state_dict(model.state_dict())
-    others.append(TransformerModel.of_spec(model.spec(), device="meta"))
-    others[3].load_state_dict(copy.deepcopy(model.state_dict()), assign=True)
     stored = io.BytesIO()
     torch.save(model.state_dict(), stored)
     stored.seek(0)
-    others.append(small(**options))
-    others[4].load_state_dict(torch.load(stored, weights_only=True))
+    others = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), small(**options)]
+    others[2].load_state_dict(torch.load(stored, weights_only=True))
+    others.append(TransformerModel.of_spec(model.spec(), device="meta"))
+    others[3].load_state_dict(copy.deepcopy(model.state_dict()), assign=True)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
@@ -134,13 +122,12 @@ def test_a_tied_readout_is_the_embedding():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("options", [GPT2, {"positions": "rotary", "num_kv_heads": 2}], ids=str)
-def test_an_exported_model_does_the_same(options):
+def test_it_is_compiled_and_exported(options):
     model = small(**options).eval()
     exported = torch.export.export(model, (TOKENS,)).module()
-    torch.testing.assert_close(exported(TOKENS).logits, model(TOKENS).logits)
-
-
-# --- pieces --------------------------------------------------------------------------------------
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    for other in (exported, compiled):
+        torch.testing.assert_close(other(TOKENS).logits, model(TOKENS).logits)
 
 
 @given(st.data())
@@ -160,8 +147,6 @@ def test_pieces_are_answered_as_the_whole_is(data):
             wanted = [weights[:, :, start:stop, :stop] for weights in whole.weights]
             torch.testing.assert_close(piece.weights, wanted)
     assert [len(cache) for cache in caches] == [T, T]
-    turns = [block.attention.rotary for block in model.blocks]
-    assert (None in turns) == (options.get("positions") != "rotary") and model.causal
     torch.testing.assert_close(torch.cat(found, dim=1), whole.logits["next"])
 
 
@@ -177,8 +162,8 @@ def test_refused_tokens_and_uneven_caches_change_nothing():
         model(TOKENS[:, :1], caches=caches)
 
 
-def test_a_width_that_is_none_is_refused():
+@pytest.mark.parametrize("wrong", [0, "8"])
+def test_a_width_that_is_none_is_refused(wrong):
     """All else is refused by what it is handed on to."""
-    for wrong in (0, "8"):
-        with pytest.raises((TypeError, ValueError), match=r"^d_model "):
-            GPT(11, 7, wrong, 4)
+    with pytest.raises((TypeError, ValueError), match=r"^d_model "):
+        GPT(11, 7, wrong, 4)

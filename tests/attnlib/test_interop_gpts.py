@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import save_file
 from tools.nanogpt import NanoGPT, randomize
 from tools.refusing import assert_refused
-from torch import nn
 
 from attnlib import interop
 from attnlib.model import TransformerModel
@@ -38,102 +37,66 @@ def assert_same_logits(model, theirs):
     assert (logits - theirs).abs().max() < 1e-4 < theirs.abs().max()
 
 
-# --- GPT-2 ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("source", "sizes"),
-    [("with buffers", {}), ("file", {"n_layer": 1, "n_inner": 10}), ("compiled", {"n_head": 1}),
-     ("bare", {})],
-)  # fmt: skip
-def test_gpt2(tmp_path, source, sizes):
-    theirs = gpt2(**sizes)
+@pytest.mark.parametrize("source", ["with buffers", "file", "compiled", "bare", "untied"])
+def test_gpt2(tmp_path, source):
+    tied = source != "untied"
+    theirs = gpt2(tie_word_embeddings=tied, n_inner=10 if source == "file" else None)
     state = theirs.state_dict()
     if source == "with buffers":  # the masks of old files
-        buffers = {"bias": torch.ones(1, 1, 17, 17).bool(), "masked_bias": torch.tensor(-1e4)}
-        for name, buffer in buffers.items():
-            state |= {f"transformer.h.{layer}.attn.{name}": buffer for layer in range(3)}
-    if source == "file":
+        state["transformer.h.2.attn.bias"] = torch.ones(1, 1, 17, 17).bool()
+        state["transformer.h.2.attn.masked_bias"] = torch.tensor(-1e4)
+    elif source == "file":
         theirs.save_pretrained(tmp_path)
         state = tmp_path / "model.safetensors"
     elif source == "compiled":
         state = {f"_orig_mod.{name}": x for name, x in state.items()}  # as torch.compile names them
     elif source == "bare":
         state = theirs.transformer.state_dict()
-    model = interop.gpt_from_gpt2(state, num_heads=sizes.get("n_head", 4))
-    with torch.no_grad():
-        assert_same_logits(model, theirs(TOKENS).logits)
-    assert model.tied and len(model.blocks) == theirs.config.n_layer
-
-
-def test_a_readout_of_its_own():
-    theirs = gpt2(tie_word_embeddings=False)
-    theirs.lm_head.weight = nn.Parameter(torch.randn(31, 24))
-    model = interop.gpt_from_gpt2(theirs.state_dict(), num_heads=4)
-    with torch.no_grad():
-        assert_same_logits(model, theirs(TOKENS).logits)
-    assert not model.tied
+    model = interop.gpt_from_gpt2(state, num_heads=4)
+    assert_same_logits(model, theirs(TOKENS).logits)
+    assert model.tied == tied and len(model.blocks) == 3
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"activation_function": "relu"}, {"activation_function": "gelu"}, {"layer_norm_epsilon": 0.1}],
+    [{"activation_function": "gelu"}, {"layer_norm_epsilon": 0.1}],
     ids=str,
 )
 def test_what_the_file_beside_says_is_done(tmp_path, changes):
     theirs = gpt2(**changes)
     theirs.save_pretrained(tmp_path)
     model = interop.gpt_from_gpt2(tmp_path / "model.safetensors", num_heads=4)
-    with torch.no_grad():
-        wanted = theirs(TOKENS).logits
+    wanted = theirs(TOKENS).logits
     assert_same_logits(model, wanted)
     without = interop.gpt_from_gpt2(theirs.state_dict(), num_heads=4)
     assert (without(TOKENS).logits["next"] - wanted).abs().max() > 1e-4  # weights don't tell
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_weights_are_copies_in_their_own_dtype(dtype):
-    state = {name: x.to(dtype) for name, x in gpt2().state_dict().items()}
-    before = torch.get_rng_state()
+def test_weights_are_copies_in_their_own_dtype():
+    state = {name: x.bfloat16() for name, x in gpt2().state_dict().items()}
     model = interop.gpt_from_gpt2(state, num_heads=4)
-    assert torch.equal(torch.get_rng_state(), before)  # nothing was drawn
-    kept = model(TOKENS).logits["next"].clone()
+    kept = model(TOKENS).logits["next"]
     for tensor in state.values():
         tensor.fill_(7)
-    assert torch.equal(model(TOKENS).logits["next"], kept) and kept.dtype == dtype
+    assert torch.equal(model(TOKENS).logits["next"], kept) and kept.dtype == torch.bfloat16
     for parameter in model.parameters():
         assert parameter.is_contiguous() and parameter.requires_grad
         assert parameter.untyped_storage().nbytes() == parameter.nbytes
 
 
-# --- nanoGPT -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("prefix", ["", "_orig_mod."])
-def test_nanogpt(bias, prefix):
+def test_nanogpt(bias):
     theirs = randomize(NanoGPT(bias))
-    state = {prefix + name: x for name, x in theirs.state_dict().items()}
-    model = interop.gpt_from_nanogpt(state, num_heads=4)
-    with torch.no_grad():
-        assert_same_logits(model, theirs(TOKENS))
+    model = interop.gpt_from_nanogpt(theirs.state_dict(), num_heads=4)
+    assert_same_logits(model, theirs(TOKENS))
     assert model.tied and (model.blocks[0].attention.W_q.bias is not None) == bias
     assert (model.final_norm.bias is not None) == bias
 
 
-# --- bad input -----------------------------------------------------------------------------------
-
-
 def state(**changes):
     """A GPT-2's tensors; `changes` replace some (dots are written __), None removes one."""
-    shapes = {"wte.weight": (11, 8), "wpe.weight": (7, 8), "ln_f.weight": (8,), "ln_f.bias": (8,)}
-    parts = {"attn.c_attn": (8, 24), "attn.c_proj": (8, 8), "mlp.c_fc": (8, 32)}
-    parts |= {"mlp.c_proj": (32, 8), "ln_1": (8,), "ln_2": (8,)}
-    for layer in range(2):
-        for name, shape in parts.items():
-            shapes[f"h.{layer}.{name}.weight"] = shape
-            shapes[f"h.{layer}.{name}.bias"] = shape[-1:]
-    tensors = {f"transformer.{name}": torch.randn(shape) for name, shape in shapes.items()}
+    bare = gpt2("GPT2Model", n_embd=8, n_head=2, n_layer=2, vocab_size=11, n_positions=7)
+    tensors = {f"transformer.{name}": tensor for name, tensor in bare.state_dict().items()}
     tensors |= {name.replace("__", "."): tensor for name, tensor in changes.items()}
     return {name: tensor for name, tensor in tensors.items() if tensor is not None}
 
@@ -160,7 +123,6 @@ REFUSED = [
     (["GPT-2 alone", "score.weight"], load(score__weight=torch.ones(2, 8))),
     (["lm_head.bias"], load(lm_head__weight=torch.ones(11, 8), lm_head__bias=torch.ones(11))),
     (["'lm_head.weight'", "[11, 8]", "[12, 8]"], load(lm_head__weight=torch.ones(12, 8))),
-    (["rotary.inv_freq"], load(transformer__rotary__inv_freq=torch.ones(2))),
     (["'transformer.h.1.mlp.c_fc.weight'", "[8, 32]", "[8, 31]"],
         load(transformer__h__1__mlp__c_fc__weight=torch.ones(8, 31))),
     (["'transformer.wte.weight'", "2 dimensions", "[8]"],
@@ -179,13 +141,6 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_only_a_transposed_matrix_gets_the_hint_to_use_another_loader():
-    for changes in ({"wte__weight": torch.ones(8)}, {"h__1__mlp__c_fc__weight": torch.ones(8, 31)}):
-        with pytest.raises(ValueError) as caught:
-            load(**{f"transformer__{name}": x for name, x in changes.items()})()
-        assert "use gpt_from" not in str(caught.value)
-
-
 @pytest.mark.parametrize(("words", "call"), REFUSED)
 def test_what_does_not_fit_is_refused(words, call):
     assert_refused(call, words)
@@ -197,7 +152,6 @@ def test_what_does_not_fit_is_refused(words, call):
         ({"n_head": 4}, ["num_heads", "4", "got 2"]),
         ({"activation_function": "silu"}, ["activation", "gelu_new", "'silu'"]),
         ({"scale_attn_by_inverse_layer_idx": True}, ["scale_attn_by_inverse_layer_idx"]),
-        ({"model_type": "gpt_bigcode"}, ["gpt_bigcode"]),
     ],
 )
 def test_what_the_file_beside_says_and_gpt_can_not_do(tmp_path, config, words):

@@ -11,31 +11,25 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 from attnlib import interop
-from attnlib.interop import from_projections
-
-
-def four(module):
-    return module.W_q, module.W_k, module.W_v, module.W_o
-
 
 FORMS = {
     "layers": lambda layer: layer,
     "pairs": lambda layer: (layer.weight, layer.bias),
-    "parametrized layers": lambda layer: parametrizations.weight_norm(layer),
+    "parametrized layers": parametrizations.weight_norm,
     "matrices": lambda layer: layer.weight,
 }
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("options", [{}, {"num_kv_heads": 2}, {"kdim": 5, "vdim": 7}], ids=str)
-@pytest.mark.parametrize("bias", [True, False])
-def test_each_form_computes_the_same(form, options, bias):
-    bias = bias and form != FORMS["matrices"]
+@pytest.mark.parametrize("options", [{"num_kv_heads": 2}, {"kdim": 5, "vdim": 7}], ids=str)
+def test_each_form_computes_the_same(form, options):
+    bias = form != FORMS["matrices"]
     theirs = make_module(12, 4, bias=bias, **options)
     inputs = [torch.randn(2, 3, width, dtype=F64) for width in (12, theirs.kdim, theirs.vdim)]
     expected = theirs(*inputs, need_weights=True)
     kv_heads = {"num_kv_heads": theirs.num_kv_heads}
-    ours = from_projections(*map(form, four(theirs)), num_heads=4, **kv_heads)
+    layers = (theirs.W_q, theirs.W_k, theirs.W_v, theirs.W_o)
+    ours = interop.from_projections(*map(form, layers), num_heads=4, **kv_heads)
     torch.testing.assert_close(ours(*inputs, need_weights=True), expected)
     assert (ours.W_q.bias is not None) == bias
     sizes = ("d_model", "num_heads", "num_kv_heads", "kdim", "vdim")
@@ -44,48 +38,36 @@ def test_each_form_computes_the_same(form, options, bias):
 
 def test_a_bias_that_one_lacks_is_zero():
     layers = [nn.Linear(12, 12, bias=name != "k") for name in "qkvo"]
-    ours = from_projections(*layers, num_heads=4)
+    ours = interop.from_projections(*layers, num_heads=4)
     assert not ours.W_k.bias.any() and ours.W_q.bias.any()
     x = torch.randn(2, 3, 12)
     assert torch.equal(ours.W_k(x), layers[1](x))
 
 
-def hooked():
-    layer = nn.Linear(12, 12)
-    layer.register_forward_hook(lambda *_: None)
+def hooked(layer):
+    layer.register_forward_pre_hook(lambda _, inputs: (2 * inputs[0],))
     return layer
 
 
 class Conv1D(nn.Module):
     """Named as the one of transformers."""
 
-    def __init__(self, bias=True):
+    def __init__(self):
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(12, 12))
-        self.bias = nn.Parameter(torch.ones(12)) if bias else None
+        self.weight, self.bias = nn.Parameter(torch.ones(12, 12)), nn.Parameter(torch.ones(12))
 
     def forward(self, x):
         return x @ self.weight + self.bias
 
 
-def pre_hooked_conv1d():
-    layer = Conv1D()
-    layer.register_forward_pre_hook(lambda _, inputs: (2 * inputs[0],))
-    return layer
-
-
 REFUSED = [
-    (["q must be", "Conv1D", "hooked"], {"q": pre_hooked_conv1d()}),
-    (["v must be", "Conv1D"], {"v": Conv1D(bias=False)}),
+    (["q must be", "Conv1D", "hooked"], {"q": hooked(Conv1D())}),
     (["out must be dense numbers", "sparse_coo"], {"out": (torch.eye(12).to_sparse(), None)}),
-    (["out must be dense numbers", "nested"],
-        {"out": torch.nested.nested_tensor([torch.ones(12), torch.ones(3)])}),
     (["floating point", "qint8"],
         {"q": (torch.quantize_per_tensor(torch.ones(12, 12), 0.1, 0, torch.qint8), None)}),
-    (["q must be an nn.Linear", "hooked"], {"q": hooked()}),
+    (["q must be an nn.Linear", "hooked"], {"q": hooked(nn.Linear(12, 12))}),
     (["v must", "Sequential"], {"v": nn.Sequential(nn.Linear(12, 12))}),
     (["q must", "[36, 36]", "[36, 12]"], {"q": nn.Linear(12, 36)}),
-    (["q must", "ndarray"], {"q": torch.ones(12, 12).numpy()}),
     (["q must", "pair", "list"], {"q": [torch.ones(12, 12), None]}),
     (["k must", "[12]"], {"k": torch.ones(12)}),
     (["k must", "bias [1]"], {"k": (torch.ones(12, 12), torch.ones(1))}),
@@ -94,7 +76,6 @@ REFUSED = [
     (["out must", "[12, 12]"], {"out": nn.Linear(24, 12)}),
     (["k must", "[12, 'any width']", "[6, 12]", "num_kv_heads=2"],
         {"k": nn.Linear(12, 6), "v": nn.Linear(12, 6)}),
-    (["num_heads=5"], {"num_heads": 5}),
     (["num_kv_heads", "str"], {"num_kv_heads": "4"}),
     (["num_kv_heads=3"], {"num_kv_heads": 3, "k": nn.Linear(12, 9), "v": nn.Linear(12, 9)}),
 ]  # fmt: skip

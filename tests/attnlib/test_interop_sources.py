@@ -1,26 +1,24 @@
 """Where weights come from, what happens to them, and what is said when they can't be had."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import safetensors
 import torch
 from safetensors.torch import save_file
 from tools.refusing import assert_refused
 from torch import nn
 
 from attnlib import MultiHeadAttention, interop
+from attnlib.interop import _sources
 
 
-def gpt2_state(prefix="transformer.", num_layers=2, d=8, **changes):
+def gpt2_state(prefix="transformer.", num_layers=2, **changes):
     """Random weights in GPT-2's layout; `changes` replace tensors of layer 0, None removes one."""
-    shapes = {"c_attn.weight": (d, 3 * d), "c_attn.bias": (3 * d,), "c_proj.weight": (d, d)}
-    shapes |= {"c_proj.bias": (d,), "bias": (1, 1, 9, 9)}
-    state = {f"{prefix}wte.weight": torch.randn(31, d)}
+    shapes = {"c_attn.weight": (8, 24), "c_attn.bias": (24,), "c_proj.weight": (8, 8)}
+    shapes |= {"c_proj.bias": (8,), "bias": (1, 1, 9, 9)}
+    state = {f"{prefix}wte.weight": torch.randn(31, 8)}
     for layer in range(num_layers):
         state |= {f"{prefix}h.{layer}.attn.{n}": torch.randn(s) for n, s in shapes.items()}
     return changed(state, f"{prefix}h.0.attn.", changes)
@@ -30,18 +28,17 @@ def nanogpt_state():
     return {name: x.T.contiguous() if x.dim() == 2 else x for name, x in gpt2_state().items()}
 
 
-def bert_state(prefix="bert.", d=8, **changes):
+def bert_state(prefix="bert.", **changes):
     """Random weights of one layer in BERT's layout, some replaced."""
     place = f"{prefix}encoder.layer.0.attention."
     names = ("self.query", "self.key", "self.value", "output.dense")
-    state = {f"{place}{name}.weight": torch.randn(d, d) for name in names}
-    state |= {f"{place}{name}.bias": torch.randn(d) for name in names}
+    state = {f"{place}{name}.weight": torch.randn(8, 8) for name in names}
+    state |= {f"{place}{name}.bias": torch.randn(8) for name in names}
     return changed(state, place, changes)
 
 
 def changed(state, place, changes):
-    for name, tensor in changes.items():
-        state[place + name.replace("__", ".")] = tensor
+    state |= {place + name.replace("__", "."): tensor for name, tensor in changes.items()}
     return {name: tensor for name, tensor in state.items() if tensor is not None}
 
 
@@ -54,9 +51,6 @@ def in_file(tmp_path):
         return tmp_path / name
 
     return save
-
-
-# --- weights are copies --------------------------------------------------------------------------
 
 
 def loaded(in_file):
@@ -90,14 +84,6 @@ def test_weights_are_copies_that_learn(in_file):
             assert parameter.untyped_storage().nbytes() == parameter.nbytes
 
 
-def test_loading_draws_no_random_numbers():
-    theirs, state = nn.MultiheadAttention(8, 2), gpt2_state()
-    before = torch.get_rng_state()
-    interop.from_torch(theirs)
-    interop.from_gpt2(state, 0, num_heads=2)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_dtype_and_device_stay(dtype, in_file):
     layers = [nn.Linear(8, 8, dtype=dtype) for _ in range(4)]
@@ -109,47 +95,18 @@ def test_dtype_and_device_stay(dtype, in_file):
     assert interop.from_gpt2(elsewhere, 0, num_heads=2).W_o.weight.is_meta
 
 
-# --- files ---------------------------------------------------------------------------------------
-
-
 def test_only_the_tensors_needed_are_read(in_file, monkeypatch):
-    file, fetched = in_file(gpt2_state()), []
+    file, fetched, tensors_of = in_file(gpt2_state()), [], _sources.Tensors
 
-    class Spy:
-        def __init__(self, path, framework):
-            self.file = safetensors_open(path, framework)
-            self.keys = self.file.keys
+    def watched(names, read, **config):
+        return tensors_of(names, lambda name: fetched.append(name) or read(name), **config)
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def get_tensor(self, name):
-            fetched.append(name)
-            return self.file.get_tensor(name)
-
-    safetensors_open = safetensors.safe_open
-    monkeypatch.setattr(safetensors, "safe_open", Spy)
+    monkeypatch.setattr(_sources, "Tensors", watched)
     interop.layers(file)
     assert fetched == []
     interop.from_gpt2(file, 1, num_heads=2)
     names = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
     assert set(fetched) == {f"transformer.h.1.attn.{name}" for name in names}
-
-
-def test_safetensors_is_imported_when_a_file_is_read():
-    program = """
-import sys, attnlib
-assert "attnlib.interop" not in sys.modules
-from torch import nn
-from attnlib import interop
-interop.from_torch(nn.MultiheadAttention(8, 2))
-assert "safetensors" not in sys.modules
-assert "transformers" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_missing_safetensors(in_file, monkeypatch):
@@ -163,9 +120,6 @@ def test_a_part_of_a_model_has_the_layers_it_has(in_file):
     """As files do that a large model was cut into."""
     state = {name: x for name, x in gpt2_state(num_layers=5).items() if ".h.1." not in name}
     assert interop.layers(in_file(state, "model-00001-of-00002.safetensors")) == [0, 2, 3, 4]
-
-
-# --- bad input -----------------------------------------------------------------------------------
 
 
 def gpt2(source=None, layer=0, num_heads=2, **changes):
@@ -195,8 +149,6 @@ REFUSED = [
     (["module", "quantization"],
         lambda: interop.from_torch(torch.ao.nn.quantizable.MultiheadAttention(8, 2))),
     (["module", "dict"], lambda: interop.from_torch({})),
-    (["pass layer.self_attn or layer.multihead_attn"],
-        lambda: interop.from_torch(nn.TransformerDecoderLayer(8, 2))),
     (["pass layer.layers[0].self_attn or layer.layers[1].self_attn"],
         lambda: interop.from_torch(
             nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2))),
@@ -206,7 +158,6 @@ REFUSED = [
     (["fit each other", "W_q.bias", "[8]", "[4]"],
         lambda: interop.from_torch(theirs_with(in_proj_bias=nn.Parameter(torch.ones(12))))),
     (["source", "state dict", "Linear", ".state_dict()"], lambda: gpt2(nn.Linear(8, 8))),
-    (["source", "state dict", "list"], lambda: gpt2([1])),
     (["source", "got no tensors"], lambda: interop.layers({})),
     (["'h.0.attn.c_attn.weight'", "1 tensor ('best')", "so pass source['model']"],
         lambda: gpt2(checkpoint)),
@@ -214,10 +165,7 @@ REFUSED = [
         lambda: gpt2({f"layer{i}": torch.ones(1) for i in range(6)})),
     (["GPT-2", "BERT", "encoder.layer.0.attention.self.query.weight", "blocks.0.attn.qkv"],
         lambda: interop.layers({"blocks.0.attn.qkv.weight": torch.ones(1)})),
-    (["GPT-2's", "'h.0.attn.c_attn.weight_orig'"],
-        lambda: interop.layers({"h.0.attn.c_attn.weight_orig": torch.ones(1)})),
     (["GPT-2's", "it looks like BERT's"], lambda: gpt2(bert_state())),
-    (["BERT's", "it looks like GPT-2's"], lambda: bert(gpt2_state())),
     (["one model", "'student.h.{}.attn.'", "'teacher.h.{}.attn.'"],
         lambda: gpt2(gpt2_state("teacher.") | gpt2_state("student."))),
     (["one model", "'decoder.h.{}.attn.'", "'encoder.encoder.layer.{}.attention.'"],
@@ -247,11 +195,8 @@ def test_what_does_not_fit_is_refused(words, call):
 
 @pytest.mark.parametrize(
     ("load", "state"),
-    [
-        (interop.from_gpt2, gpt2_state()), (interop.from_nanogpt, nanogpt_state()),
-        (interop.from_bert, bert_state()),
-    ],
-)  # fmt: skip
+    [(interop.from_gpt2, gpt2_state()), (interop.from_bert, bert_state())],
+)
 def test_a_tensor_that_is_missing_or_of_another_shape_is_named(load, state):
     names = [name for name in state if "0.att" in name and not name.endswith("attn.bias")]
     for name in names:
@@ -271,24 +216,13 @@ def test_a_tensor_that_is_missing_or_of_another_shape_is_named(load, state):
         ("gpt2", FileNotFoundError, ["gpt2'", "no such file", "nothing is downloaded"]),
         ("pytorch_model.bin", ValueError, ["pytorch_model.bin", "weights_only=True"]),
         ("model.safetensors.index.json", ValueError, ["another kind", ".json"]),
-        ("weights", ValueError, ["another kind", "no ending"]),
         ("cut.safetensors", ValueError, ["cut.safetensors", "can't be read", "to its end"]),
-        ("empty.safetensors", ValueError, ["empty.safetensors", "can't be read"]),
         ("", ValueError, ["a folder", "'cut.safetensors'", "'model.safetensors'"]),
     ],
 )
 def test_bad_files(name, error, words, in_file, tmp_path):
     whole = in_file(gpt2_state()).read_bytes()
     (tmp_path / "cut.safetensors").write_bytes(whole[:-100])
-    (tmp_path / "empty.safetensors").touch()
-    for other in ("pytorch_model.bin", "model.safetensors.index.json", "weights"):
+    for other in ("pytorch_model.bin", "model.safetensors.index.json"):
         (tmp_path / other).touch()
     assert_refused(lambda: interop.layers(Path(tmp_path, name)), words, error)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are for Unix")
-def test_a_pipe_is_not_waited_for(tmp_path):
-    path = tmp_path / "endless.safetensors"
-    os.mkfifo(path)
-    with pytest.raises(ValueError, match="which is no file"):
-        interop.layers(path)

@@ -4,11 +4,8 @@ import re
 
 import pytest
 from tools import ROOT
-from tools.browsing import open_page
 from tools.lesson_runs import all_notebooks
-from tools.site_builds import read
-
-from attnlib import palette
+from tools.small_pages import EFFORT_MISTAKES, FORMULA_MISTAKES
 
 
 def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
@@ -26,60 +23,29 @@ def test_each_page_can_be_downloaded_as_a_notebook_and_as_text(site, page):
         assert (site / "_sources" / f"{page}{suffix}").is_file()
 
 
+# With -W every warning is fatal, so each mistake must be one: what is told of it, and where.
+TOLD = {
+    r"index\.md:\d+: .*WARNING: .*": (
+        "fig-nowhere", "L00_Nowhere.md", "nobody1900", "no-such-heading",
+        "stderr was found in the cell outputs", "<sidebar>",
+    ),
+    r"covers\.md:10: WARNING: .*": ("answers no prediction",),
+    r"covers\.md:21: WARNING: .*": ("a widget is never covered",),
+    r"L79_Half\.md: WARNING: ": ("myths:",),
+    "": (
+        "undefined label: 'l78-cell-1'", "undefined label: 'l78-myth-1'", "not-l78",
+        "no lesson L70", "L78 has nothing called nowhere", "L78 has nothing called ex-l78-none",
+        "wanted L03, L03#section",
+    ),
+}  # fmt: skip
+
+
 def test_each_mistake_of_a_page_is_a_warning(warnings):
-    """With -W every warning is fatal, so each mistake must be one."""
-    for mistake in (
-        "fig-nowhere",
-        "L00_Nowhere.md",
-        "nobody1900",
-        "no-such-heading",
-        "stderr was found in the cell outputs",
-    ):
-        assert re.search(rf"index\.md:\d+: .*WARNING: .*{mistake}", warnings), mistake
-
-
-def test_figures_have_a_dark_copy_and_one_caption(small):
-    html = read(small / "figures.html")
-    [figure] = html.select("#fig-wide")
-    assert len(figure.select("figcaption")) == 1
-    images = figure.select("img")
-    assert [image["class"] for image in images] == [["only-light"], ["only-dark"]]
-    assert {image["alt"] for image in images} == {"A wide rectangle of one color."}
-    assert {(image["width"], image["height"]) for image in images} == {("200", "67")}
-    assert all(image["loading"] == "lazy" for image in images)
-    files = [small / image["src"] for image in images]
-    assert all(len(file.name) == len("0123456789ab.svg") for file in files)
-    drawings = [file.read_text(encoding="utf-8") for file in files]
-    assert ["#1F2328" in svg for svg in drawings] == [True, False]
-    assert ["#e6e8eb" in svg for svg in drawings] == [False, True]
-
-
-SOURCE = re.compile(
-    r'<source width="(\d+)" height="(\d+)" media="([^"]+)" srcset="([^"]+)" ?/?>'
-    r'<img width="(\d+)" [^>]*class="only-(light|dark)"'
-)
-
-
-def test_a_phone_has_drawings_of_its_own_in_both_themes(small):
-    found = SOURCE.findall((small / "figures.html").read_text(encoding="utf-8"))
-    assert [theme for *_, theme in found] == ["light", "dark"]  # of the one that attnlib draws
-    for width, height, media, address, page_width, theme in found:
-        assert int(width) <= 312 < int(page_width)
-        assert media == "(max-width: 36rem)"
-        svg = (small / address).read_text(encoding="utf-8")
-        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-        assert [round(float(side) * 96 / 72) for side in size.groups()] == [int(width), int(height)]
-        assert (palette.MUTED in svg) == (theme == "light")
-        assert (palette.DARK[palette.MUTED] in svg) == (theme == "dark")
-
-
-def test_what_a_phone_cannot_show_whole_says_so(browser, small):
-    with open_page(browser, (small / "figures.html").as_uri(), width=360) as (page, _):
-        wider = "box => box.scrollWidth > box.clientWidth"
-        for width, name, scrolls in (
-            (360, "maps", False), (360, "line", True), (1280, "maps", False), (1280, "line", False),
-        ):  # fmt: skip
-            page.set_viewport_size({"width": width, "height": 900})
-            figure = page.locator(f"#fig-{name}")
-            assert figure.locator(".drawing").evaluate(wider) == scrolls
-            assert figure.locator(".drawing-hint >> visible=true").count() == scrolls
+    for place, mistakes in TOLD.items():
+        for mistake in mistakes:
+            assert re.search(place + re.escape(mistake), warnings), mistake
+    for number, text in enumerate(EFFORT_MISTAKES):
+        assert f"effort.md:{3 + 2 * number}: WARNING: {{effort}}`{text}`: wanted" in warnings
+    for number, (tex, words) in enumerate(FORMULA_MISTAKES.items()):
+        place = re.escape(f"formulas.md:{3 + 2 * number}: WARNING: formula {tex}: ")
+        assert re.search(place + f".*{re.escape(words)}", warnings), tex

@@ -2,70 +2,52 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from course.execution import LIBRARIES, fingerprint
+from course.execution import LIBRARIES, execute, failures_of, fingerprint
 from course.pages import PACKAGES, lesson_checked_on, source_folder
 from tools.lesson_runs import all_notebooks, code_of
-from tools.packages import names_of_modules
+from tools.small_pages import cell, notebook
 
-FILES = [
-    "attnlib/masks.py",
-    "attnlib/plotting/heads.py",
-    "attndoctor/probes.py",
-    "attncourse/data/weights.safetensors",
-    "attncourse/checking/functions.py",
-    "attncourse/lessons/l04/__init__.py",
-    "attncourse/lessons/l04/figures/flow.py",
-    "attncourse/lessons/l05/norms.py",
-    "attncourse/widgets/flow/widget.py",
-    "attncourse/widgets/flow/widget.js",
-    "attncourse/widgets/shared/flow.css",
-    "attnlib/__pycache__/masks.cpython-311.pyc",
-]
-LESSONS = ["l04", "l05", ""]  # whose exercises a page checks
-BROWSER_CODE = ["attncourse/widgets/flow/widget.js", "attncourse/widgets/shared/flow.css"]
+# Files of the packages, and the lessons whose pages an edit of each should execute again: of a page
+# that checks exercises of L04, of L05, and of none.
+ALL = ["l04", "l05", ""]
+FILES = {
+    "attnlib/masks.py": ALL,
+    "attncourse/data/weights.safetensors": ALL,
+    "attncourse/widgets/flow/widget.py": ALL,
+    "attncourse/lessons/l04/__init__.py": ["l04"],
+    "attncourse/lessons/l04/figures/flow.py": ["l04"],
+    "attncourse/lessons/l05/norms.py": ["l05"],
+    "attncourse/widgets/flow/widget.js": [],
+    "attncourse/widgets/shared/flow.css": [],
+    "attnlib/__pycache__/masks.cpython-311.pyc": [],
+}
 
 
-def executed_again(name: str) -> list[str]:
-    """Return the lessons whose pages an edit of a file should execute again."""
-    if name in BROWSER_CODE or "__pycache__" in name:
-        return []
-    own = re.search(r"/(l\d\d)/", name)
-    return [lesson for lesson in LESSONS if own is None or lesson == own[1]]
-
-
-@pytest.fixture
-def house(tmp_path):
-    """Write small packages."""
+def test_each_page_is_keyed_by_the_package_and_the_folders_of_its_checks(tmp_path):
     for name in FILES:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name, encoding="utf-8")
-    return tmp_path
-
-
-def test_each_page_is_keyed_by_the_package_and_the_folders_of_its_checks(house):
-    before = {lesson: fingerprint(lesson, house) for lesson in LESSONS}
+    before = {lesson: fingerprint(lesson, tmp_path) for lesson in ALL}
 
     def changed() -> list[str]:
-        return [lesson for lesson in LESSONS if fingerprint(lesson, house) != before[lesson]]
+        return [lesson for lesson in ALL if fingerprint(lesson, tmp_path) != before[lesson]]
 
-    for name in FILES:
-        file = house / name
+    for name, lessons in FILES.items():
+        file = tmp_path / name
         file.write_text(f"{name}, edited", encoding="utf-8")
-        assert changed() == executed_again(name)
+        assert changed() == lessons
         file.unlink()
-        assert changed() == executed_again(name)
+        assert changed() == lessons
         file.write_text(name, encoding="utf-8")
-        assert changed() == []
         file.with_stem("new").write_text("", encoding="utf-8")
-        assert changed() == executed_again(name)
+        assert changed() == lessons
         file.with_stem("new").unlink()
+        assert changed() == []
 
 
 def source_files() -> list[Path]:
@@ -100,17 +82,27 @@ def test_nothing_uses_a_lesson_s_folder_but_that_lesson_s():
     assert found == []
 
 
-DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
+ODD_FAILURES = {
+    "raise ExceptionGroup('several', [ValueError('one')])": "ExceptionGroup",
+    "assert False, '\\ud800 alone'": "",
+    "%nosuch": "UsageError",
+    "raise ValueError('word ' * 20_000)": "ValueError: word word",
+    "import os; os._exit(1)": "",
+}
 
 
-def test_a_page_reads_no_data_by_their_path():
-    """A page is keyed by files of the packages; of others it wouldn't notice a change."""
-    for page in all_notebooks():
-        code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
-        texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
-        paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
-        paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
-        assert not paths, f"{page} names {paths}: attncourse.data should hold and load them"
+def test_a_cell_that_fails_oddly_or_ends_its_kernel_is_told_briefly(tmp_path):
+    page = tmp_path / "page.md"
+    codes = ["import ipywidgets; ipywidgets.Label()", *ODD_FAILURES, "1"]
+    page.write_text(notebook(*map(cell, codes)), encoding="utf-8")
+    executed, _ = execute(page, timeout=60)
+    assert "widgets" in executed.metadata  # or the page couldn't show the first cell
+    failures = failures_of(executed)
+    assert len(failures) == len(ODD_FAILURES)
+    for failure, begin in zip(failures, ODD_FAILURES.values(), strict=True):
+        assert failure.error.startswith(begin)
+        assert len(failure.error) <= 300 and len(failure.traceback) <= 10_000
+    assert failures[-1].name.startswith("cell 6 (import os")
 
 
 def test_versions_of_libraries_count():
@@ -121,32 +113,3 @@ def test_versions_of_libraries_count():
     come_with_them = {"cycler", "matplotlib_inline", "traitlets", "triton"}
     in_jupyterlab_alone = {"jupytext", "tqdm"}  # captions, which the site sets itself; progress
     assert {name.lower() for name in modules} <= counted | come_with_them | in_jupyterlab_alone
-
-
-IMPORT_ALL = """
-import importlib, os, sys, types
-import IPython, anywidget, matplotlib, torch
-
-def look_around():
-    settings = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
-    found = {"random numbers": torch.get_rng_state().tolist(), "settings of torch": settings}
-    found |= {"settings of matplotlib": dict(matplotlib.rcParams), "environment": dict(os.environ)}
-    for name, module in list(sys.modules.items()):
-        if name.startswith(("attnlib", "attndoctor", "attncourse")):
-            values = vars(module).items()
-            found[name] = {k: id(v) for k, v in values if not isinstance(v, types.ModuleType)}
-    return found
-
-before = look_around()
-for module in sys.argv[1:]:
-    importlib.import_module(module)
-    after = look_around()
-    print(*(f"{module} changes {what}" for what in before if before[what] != after[what]))
-    before = after
-"""
-
-
-def test_importing_a_module_only_defines_its_names():
-    command = [sys.executable, "-c", IMPORT_ALL, *names_of_modules()]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == ""

@@ -8,7 +8,6 @@ from fontTools.ttLib import TTFont
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
 from tools.site_builds import read
-from tools.small_pages import FORMULA_MISTAKES
 
 NO_SIGN = r"\\begin\{\w+\}|\\end\{\w+\}|(?<=\\\\)\[[\w.]+\]"  # environments, and lengths behind \\
 SIGNS = {  # what a command shows; "" if that is nothing of its own
@@ -66,58 +65,18 @@ def test_what_formulas_show_is_in_the_first_font_which_is_small_and_as_the_sheet
         for formula in formulas_of(site / f"{page}.html"):
             assert set(formula.text) - first <= set("\u2061"), formula["data-tex"]
     assert (fonts / "course-math.woff2").stat().st_size < 40_000
-    licenses = [path.name for path in fonts.glob("*.txt")]
-    assert sorted(licenses) == ["GUST-FONT-LICENSE.txt", "README.txt", "SOURCE-SANS-LICENSE.txt"]
 
 
-def test_each_mistake_of_a_formula_is_told_with_its_place(warnings):
-    for number, (tex, words) in enumerate(FORMULA_MISTAKES.items()):
-        place = re.escape(f"formulas.md:{3 + 2 * number}: WARNING: formula {tex}: ")
-        assert re.search(place + f".*{re.escape(words)}", warnings), tex
-
-
-@pytest.fixture
-def address(small_address):
-    return f"{small_address}formulas.html"
-
-
-def test_what_is_too_wide_for_a_phone_scrolls_inside_itself(browser, address):
-    is_wide = "box => box.scrollWidth > box.clientWidth + 1"
-    with open_page(browser, address, width=360) as (page, _):
-        boxes = page.locator("article p span.math").all()
-        assert [box.evaluate(is_wide) for box in boxes] == [False, False, True]
-        assert [box.get_attribute("tabindex") for box in boxes] == [None, None, "0"]
-        assert boxes[-1].evaluate("box => getComputedStyle(box).overflowX") == "auto"
-        box = boxes[-1].bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
-        assert page.evaluate("document.documentElement.scrollWidth") == 360
-
-
-# Where a formula and the signs behind it stand, once its paragraph is too narrow for all of them.
-NARROWED = """(formula, [signs, less]) => {
-  const range = document.createRange();
-  range.setStart(formula.nextSibling, 0);
-  range.setEnd(formula.nextSibling, signs);
-  const paragraph = formula.closest("p");
-  const width = range.getBoundingClientRect().right - paragraph.getBoundingClientRect().left;
-  paragraph.style.width = `${width - less}px`;
-  return [formula, range].map((thing) => thing.getBoundingClientRect().toJSON());
-}"""
-
-
-def test_no_sign_behind_a_formula_begins_a_line_and_one_that_scrolls_leaves_room(browser, address):
-    with open_page(browser, address.replace("formulas", "stops"), width=360) as (page, _):
-        wide = page.locator("article p .math").last
-        assert wide.evaluate("box => box.scrollWidth > box.clientWidth")
-        assert wide.get_attribute("tabindex") == "0"
-        box, stop = wide.evaluate(NARROWED, [1, 0])
-        assert stop["top"] < box["bottom"] and stop["right"] <= 360 - 16
-        page.set_viewport_size({"width": 1280, "height": 900})
-        formula = page.locator("article p .math").first
-        for less in (-1, 1, 6):
-            box, signs = formula.evaluate(NARROWED, [2, less])
-            assert abs(signs["left"] - box["right"]) < 4 and signs["top"] < box["bottom"], less
-            formula.locator("xpath=ancestor::p").evaluate("p => p.removeAttribute('style')")
+def fonts_of_formulas(page):
+    """Return the fonts that drew the formulas of a page: names, and whether they are the site's."""
+    session = page.context.new_cdp_session(page)
+    session.send("DOM.enable")
+    session.send("CSS.enable")
+    root = session.send("DOM.getDocument")["root"]["nodeId"]
+    letters = "article math :is(mi, mn, mo, mtext)"  # of what holds them nothing is told
+    found = session.send("DOM.querySelectorAll", {"nodeId": root, "selector": letters})
+    used = (session.send("CSS.getPlatformFontsForNode", {"nodeId": n}) for n in found["nodeIds"])
+    return {(font["familyName"], font["isCustomFont"]) for some in used for font in some["fonts"]}
 
 
 COPIED = """() => addEventListener("copy", ({clipboardData}) => {
@@ -138,17 +97,31 @@ def select(first, last):
 
 
 COPIES = [
-    ("article p", "article p", "The width $d_k$ is small: $a<b$."),
-    ("article p", "article p ~ p", "The width $d_k$ is small: $a<b$.\n\nSecond line."),
+    ("article p", "article p", "(The width $d_k$), is small: $a<b$."),
+    ("article p", "article p ~ p", "(The width $d_k$), is small: $a<b$.\n\nSecond line."),
     ("article p msub > mi", "article p msub > mi", "$d_k$"),
 ]
 
 
-def test_a_formula_can_be_referred_to_and_is_copied_as_tex(browser, address):
-    with open_page(browser, address) as (page, problems):
+def test_a_formula_scrolls_on_a_phone_can_be_referred_to_and_is_copied_as_tex(
+    browser, small_address
+):
+    is_wide = "box => box.scrollWidth > box.clientWidth + 1"
+    with open_page(browser, f"{small_address}formulas.html", width=360) as (page, problems):
+        boxes = page.locator("article p span.math").all()
+        assert [box.evaluate(is_wide) for box in boxes] == [False, False, True]
+        assert [box.get_attribute("tabindex") for box in boxes] == [None, None, "0"]
+        box = boxes[-1].bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+        assert fonts_of_formulas(page) == {("CourseMath", True)}
+        stops = page.locator("article p .held-stop")  # no line begins with them
+        assert stops.evaluate_all("all => all.map((stop) => stop.lastChild.data)") == ["),", "."]
+        assert stops.first.evaluate("stop => getComputedStyle(stop).whiteSpace") == "nowrap"
         block = page.locator("div.math")
         assert block.locator(".eqno").inner_text().startswith("(1)")
         assert block.locator("mtr").all_text_contents() == ["a=b", "c=d"]
+        assert block.locator("math").get_attribute("display") == "block"
         reference = page.get_by_role("link", name="(1)", exact=True)
         assert reference.get_attribute("href").endswith(f"#{block.get_attribute('id')}")
         page.evaluate(COPIED)

@@ -1,12 +1,11 @@
 """What a reader did on a page is kept in their browser: given back, counted, and cleared."""
 
-import contextlib
 import json
 import re
 
 import pytest
 from course.widgets import mark_of
-from tools.browsing import AT_REST, note_messages, open_page, switch_theme, violations_on
+from tools.browsing import AT_REST, note_messages, open_page, violations_on
 
 RIGHT = ["1/8", "0,25", "0.625", "20"]
 
@@ -14,26 +13,18 @@ RIGHT = ["1/8", "0,25", "0.625", "20"]
 @pytest.fixture
 def reader(browser, small_address):
     """Return a function that opens a page in a new tab of one reader, and fails on any problem."""
-    tabs, problems = [], []
-
-    with contextlib.ExitStack() as stack:
+    with open_page(browser, f"{small_address}index.html") as (first, problems):
 
         def visit(name):
-            if tabs:
-                page = tabs[0].context.new_page()
-                note_messages(page, problems)
-                page.on("pageerror", lambda error: problems.append(str(error)))
-                page.goto(f"{small_address}{name}.html")
-                page.evaluate(AT_REST)
-            else:
-                opened = open_page(browser, f"{small_address}{name}.html")
-                page, found = stack.enter_context(opened)
-                problems.append(found)
-            tabs.append(page)
+            page = first.context.new_page()
+            note_messages(page, problems)
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.goto(f"{small_address}{name}.html")
+            page.evaluate(AT_REST)
             return page
 
         yield visit
-        assert problems == [[]]
+        assert problems == []
 
 
 def box(page, number):
@@ -53,6 +44,15 @@ def solve(page, *texts):
 
 def said(page, number=2):
     return box(page, number).get_by_role("status").inner_text()
+
+
+def fields(page):
+    return [field.input_value() for field in box(page, 2).get_by_role("textbox").all()]
+
+
+def again(page):
+    page.reload()
+    page.evaluate(AT_REST)
 
 
 def lines(page):
@@ -77,13 +77,11 @@ def test_what_was_done_is_there_again_and_counted_on_every_page(reader):
     solve(page, *RIGHT)
     assert said(page).startswith("Correct.")
     box(page, 3).get_by_role("group", name="Log A").get_by_label("both").check()
-    page.reload()
-    page.evaluate(AT_REST)
+    again(page)
     for tab in (page, reader("L91_One")):
         assert said(tab, 0) == "Not this one. Right: 42"
         assert box(tab, 0).get_by_label("41").is_checked()
-        fields = box(tab, 2).get_by_role("textbox").all()
-        assert [field.input_value() for field in fields] == RIGHT
+        assert fields(tab) == RIGHT
         assert said(tab).startswith("Correct.")
         assert box(tab, 3).locator(":checked").count() == 1
         assert box(tab, 1).locator(":checked").count() == 0
@@ -101,52 +99,7 @@ def test_what_was_done_is_there_again_and_counted_on_every_page(reader):
     assert lines(page)[0] == "0 of 2 predictions, 1 of 2 exercises on the page"
 
 
-def test_all_can_be_cleared_after_a_question(reader):
-    page = reader("L91_One")
-    page.evaluate("localStorage.setItem('somebody else', 'their value')")
-    predict(page, "42")
-    solve(page, *RIGHT)
-    predict(reader("L92_Two"), "41")
-    area = page.locator(".course-kept")
-    assert area.is_visible()
-    area.get_by_role("button", name="Clear my answers").click()
-    assert area.get_by_role("status").inner_text()
-    page.keyboard.press("Enter")  # "No, keep" has the focus
-    assert len(kept(page)) == 3
-    area.get_by_role("button", name="Clear my answers").click()
-    page.keyboard.press("Escape")
-    assert len(kept(page)) == 3
-    assert area.get_by_role("button").all_inner_texts() == ["Clear my answers"]
-    area.get_by_role("button", name="Clear my answers").click()
-    area.get_by_role("button", name="Yes, clear").click()
-    assert kept(page) == []
-    assert page.evaluate("localStorage.getItem('somebody else')") == "their value"
-    assert area.inner_text() == page.evaluate("document.activeElement.textContent") != ""
-    assert lines(page) == []
-    assert page.get_by_role("radio", checked=True).count() == 0
-    assert said(page) == ""
-    predict(page, "42")  # and goes on
-    assert area.get_by_role("button", name="Clear my answers").is_visible()
-    assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
-
-
-def test_a_page_from_the_history_shows_what_is_kept_now(reader):
-    page, other = reader("L91_One"), reader("L92_Two")
-    solve(page, *RIGHT)
-    predict(page, "41")
-    ((key, value),) = [entry for entry in kept(page) if "given" in entry[1]]
-    page.evaluate("(key) => localStorage.removeItem(key)", key)  # this tab is told of no change
-    assert said(page).startswith("Correct.")
-    page.evaluate(COMES_BACK)
-    assert said(page) == "" and said(page, 0).startswith("Not this one.")
-    assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
-    page.evaluate(SET, [key, value])
-    page.evaluate(COMES_BACK)
-    assert said(page).startswith("Correct.")
-    assert lines(page) == lines(other) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
-
-
-def test_two_tabs_stay_together(reader):
+def test_tabs_stay_together_and_a_page_from_the_history_shows_what_is_kept_now(reader):
     one, two = reader("L91_One"), reader("L91_One")
     predict(one, "42")
     box(two, 0).get_by_role("button", name="Think again").wait_for()
@@ -154,37 +107,65 @@ def test_two_tabs_stay_together(reader):
     solve(two, *RIGHT)
     one.get_by_text("Correct.").wait_for()
     assert lines(one) == lines(two) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
+    ((key, value),) = [entry for entry in kept(one) if "given" in entry[1]]
+    one.evaluate("(key) => localStorage.removeItem(key)", key)  # this tab is told of no change
+    assert said(one).startswith("Correct.")
+    one.evaluate(COMES_BACK)
+    assert said(one) == "" and said(one, 0) == "Right."
+    assert lines(one) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
+    one.evaluate(SET, [key, value])
+    one.evaluate(COMES_BACK)
+    assert said(one).startswith("Correct.")
     box(one, 2).get_by_role("textbox").first.fill("9")
     two.wait_for_function("document.querySelector('[type=text]').value === '9'")
     assert said(one) == said(two) == ""
-    one.get_by_role("button", name="Clear my answers").click()
-    one.get_by_role("button", name="Yes, clear").click()
-    box(two, 0).get_by_role("button", name="Commit").wait_for()
-    two.wait_for_function("document.querySelector('[type=text]').value === ''")
-    assert kept(one) == kept(two) == []
+
+
+def test_all_can_be_cleared_after_a_question_in_all_tabs(reader):
+    page, other = reader("L91_One"), reader("L91_One")
+    page.evaluate("localStorage.setItem('somebody else', 'their value')")
+    predict(page, "42")
+    solve(page, *RIGHT)
+    predict(reader("L92_Two"), "41")
+    area = page.locator(".course-kept")
+    clear = area.get_by_role("button", name="Clear my answers")
+    for key in ("Enter", "Escape"):  # "No, keep" has the focus
+        clear.click()
+        assert area.get_by_role("status").inner_text()
+        page.keyboard.press(key)
+        assert len(kept(page)) == 3
+        assert area.get_by_role("button").all_inner_texts() == ["Clear my answers"]
+    clear.click()
+    area.get_by_role("button", name="Yes, clear").click()
+    assert kept(page) == []
+    assert page.evaluate("localStorage.getItem('somebody else')") == "their value"
+    assert area.inner_text() == page.evaluate("document.activeElement.textContent") != ""
+    box(other, 0).get_by_role("button", name="Commit").wait_for()
+    other.wait_for_function("document.querySelector('[type=text]').value === ''")
+    for tab in (page, other):
+        assert lines(tab) == [] and said(tab) == ""
+        assert tab.get_by_role("radio", checked=True).count() == 0
+    predict(page, "42")  # and goes on
+    assert clear.is_visible()
+    assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
 
 
 GIVEN = {"values": {"given": RIGHT, "checked": True}, "isDone": True}
 CHOSEN = {"values": {"choice": 1, "committed": True}, "isDone": True}
 PICKED = {"values": {"given": [2, None, None], "checked": False}, "isDone": False}
 
-
-DAMAGES = [
-    "", "{", "null", "7", '"text"', "[]", "{}", '{"isDone": true}', '{"values": 7}',
-    *(json.dumps(kept | change) for kept, change in [
-        (GIVEN, {"isDone": "yes"}), (GIVEN, {"values": [1, 2]}), (GIVEN, {"isDone": False}),
-        (CHOSEN, {"values": {"committed": True}}),
-    ]),
-    *(json.dumps(GIVEN | {"values": {"given": given, "checked": True}}) for given in [
-        ["1"], [1, 2, 3, 4], [*RIGHT[:3], "2" * 100_000], ["<b>", "NaN", "", ""],
-    ]),
-    json.dumps(GIVEN | {"values": {"given": RIGHT, "checked": "yes"}}),
-    *(json.dumps(CHOSEN | {"values": {"choice": choice, "committed": committed}})
-      for choice, committed in [(3, True), ("1", True), (1, 1), (None, True)]),
-    json.dumps({"__proto__": {"values": {}, "isDone": True}}),
-    *(json.dumps(PICKED | {"values": {"given": given, "checked": True}})
-      for given in (["2", "1", "0"], ["length", 1, 0], [3, 1, 0])),
-]  # fmt: skip
+# Answers that no field or choice of the page can have.
+GIVENS = ["1"], [1, 2, 3, 4], ["length", 1, 0], [3, 1, 0]
+CHOICES = 3, "1"
+DAMAGES = ["", "{", "null", "[]", '{"values": 7}', json.dumps(GIVEN | {"isDone": False})]
+for is_done in (True, False):
+    DAMAGES += [
+        json.dumps({"values": values, "isDone": is_done})
+        for values in (
+            *({"given": given, "checked": True} for given in GIVENS),
+            *({"choice": choice, "committed": True} for choice in CHOICES),
+        )
+    ]
 COMES_BACK = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 SET = "([key, value]) => localStorage.setItem(key, value)"
 
@@ -207,27 +188,18 @@ def test_what_is_damaged_foreign_or_older_is_as_if_it_were_not_there(browser, sm
             page.evaluate(COMES_BACK)
             assert page.locator(":checked").count() == 0, damage
             assert [said(page, number) for number in range(4)] == [""] * 4, damage
-            fields = box(page, 2).get_by_role("textbox").all()
-            assert {field.input_value() for field in fields} == {""}, damage
+            assert {*fields(page)} == {""}, damage
             assert lines(page) == [] and page.locator(".course-kept").is_hidden(), damage
             assert kept(page) == [], damage
         assert answer_all() == answers  # the page works
 
         page.evaluate("localStorage.clear()")
-        attack = "<img src=x onerror=\"document.title='run'\">"
-        older = re.compile("[0-9a-f]+$")
         for key, value in answers.items():
             page.evaluate(SET, [key.replace("L91_One", "L90_Gone"), value])
-            if json.loads(value) == GIVEN:
-                given = {"values": {"given": [attack] * 4, "checked": True}, "isDone": False}
-                page.evaluate(SET, [key, json.dumps(given)])
-            else:
-                page.evaluate(SET, [older.sub("0123456789ab", key), value])
-        page.reload()
-        page.evaluate(AT_REST)
-        assert attack in said(page) and len(kept(page)) == 1
-        assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
-        assert box(page, 0).locator(":checked").count() == 0 and lines(page) == []
+            page.evaluate(SET, [re.sub("[0-9a-f]+$", "0123456789ab", key), value])
+        again(page)
+        assert kept(page) == lines(page) == []
+        assert page.locator(":checked").count() == 0
 
         page.evaluate("localStorage.clear()")  # but what the last edition kept is taken over
         states = json.loads(page.locator("script[type$='widget-state+json']").text_content())
@@ -235,8 +207,7 @@ def test_what_is_damaged_foreign_or_older_is_as_if_it_were_not_there(browser, sm
         ((key, value),) = ((k, v) for k, v in answers.items() if json.loads(v) == CHOSEN)
         mark = key.split()[-1]
         page.evaluate(SET, [key.replace(mark, marks[mark]["_earlier_mark"]), value])
-        page.reload()
-        page.evaluate(AT_REST)
+        again(page)
         assert said(page, 0) == "Right." and lines(page) != []
         assert kept(page) == [[key, value]]
         assert problems == []
@@ -247,58 +218,26 @@ FILL = """(() => {
     for (let [size, i] = [2 ** 23, 0]; size >= 1; i++)
         try { localStorage[`full ${i}`] = "x".repeat(size); } catch { size /= 2; }
 })()"""
-MAKE_ROOM = """Object.keys(localStorage).filter((key) => key.startsWith("full "))
-    .forEach((key) => localStorage.removeItem(key))"""
+DENIED = """Object.defineProperty(window, "localStorage", {
+    get() { throw new DOMException("denied", "SecurityError"); }})"""
+NO_SUCH_THING = 'Object.defineProperty(window, "localStorage", {value: null})'
 
 
-def test_a_full_storage_is_read_and_told(browser, small_address):
-    with open_page(browser, f"{small_address}L91_One.html") as (page, problems):
-        predict(page, "41")
-        page.evaluate(FILL)
-        page.reload()
+@pytest.mark.parametrize("how", [FILL, DENIED, NO_SUCH_THING], ids=["full", "denied", "none"])
+def test_where_nothing_can_be_kept_the_page_works(browser, small_address, how):
+    with open_page(browser, f"{small_address}index.html") as (page, problems):
+        page.add_init_script(how)
+        page.goto(f"{small_address}L91_One.html")
         page.evaluate(AT_REST)
-        assert said(page, 0) == "Not this one. Right: 42"
+        predict(page, "42")
+        assert said(page, 0) == "Right."
         solve(page, *RIGHT)
         assert said(page).startswith("Correct.")
-        note = page.locator(".course-unkept")
-        assert note.inner_text() and note.get_attribute("role") == "status"
-        assert note.evaluate("note => note.previousElementSibling.innerText").endswith(said(page))
-        told = page.locator(".course-kept").get_by_text(note.inner_text())
-        assert told.count() == 1
-        assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
-        assert {switch_theme(page), switch_theme(page)} == {"light", "dark"}
-        page.reload()
-        page.evaluate(AT_REST)
-        assert said(page, 0) == "Not this one. Right: 42"
-        assert said(page) == "" and note.count() == told.count() == 0
-        solve(page, *RIGHT)
-        page.evaluate(MAKE_ROOM)
-        solve(page, *RIGHT)
-        assert note.count() == 0
-        assert lines(page) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
-        assert problems == []
-
-
-DENIED = [
-    """Object.defineProperty(window, "localStorage", {
-        get() { throw new DOMException("denied", "SecurityError"); }})""",
-    'Object.defineProperty(window, "localStorage", {value: null})',  # no such thing
-    FILL,
-]
-
-
-def test_where_nothing_can_be_kept_the_page_works(browser, small_address):
-    for how in DENIED:
-        with open_page(browser, f"{small_address}index.html") as (page, problems):
-            page.add_init_script(how)
-            page.goto(f"{small_address}L91_One.html")
-            page.evaluate(AT_REST)
-            predict(page, "42")
-            assert said(page, 0) == "Right."
-            solve(page, *RIGHT)
-            assert said(page).startswith("Correct.")
-            assert lines(page) == []
-            assert problems == []
+        assert lines(page) == [] == problems
+        note = page.locator(".course-unkept")  # below each answer for which there is no room
+        assert note.count() == (2 if how == FILL else 0)
+        if how == FILL:
+            assert note.first.inner_text() and note.first.get_attribute("role") == "status"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -312,8 +251,6 @@ def test_the_sidebar_and_verdicts_can_be_read_by_all(browser, small_address, sch
         assert problems == []
         assert violations_on(page) == []
 
-
-# --- the mark of what is asked --------------------------------------------------------------------
 
 STATE = {
     "question": "Why?", "choices": ["a", "b"], "kept": ["choice"], "choice": None,

@@ -1,42 +1,27 @@
 """The page of sources names all that the site serves of others, with their licenses."""
 
 import re
-import tomllib
 from importlib.metadata import distribution
-from pathlib import Path
 
 import pytest
 import yaml
-from course.reference import REQUIRED, license_of
+from course.reference import license_of
+from fontTools.ttLib import TTFont
 from tools import ROOT
 from tools.site_builds import read
 
 from attncourse import data
 
-PAGE = "book/sources.html"
 MADE = {  # by the build or by Sphinx from the course's own texts
     "asked.js", "card.png", "documentation_options.js", "language_data.js", "start-page.webp",
     "touch-icon.png",
 }  # fmt: skip
 OWN = ("widgets/", "fonts/", "vendor/fontawesome/")  # the last two are told of in words
-FONTS = {
-    "course-math", "course-math-more", "fa-brands-400", "fa-regular-400", "fa-solid-900",
-}  # fmt: skip
+ICONS = ("fa-brands-400", "fa-regular-400", "fa-solid-900")
 
 
 def sources(site):
-    return read(site / PAGE).article
-
-
-def told_of(site):
-    """Return the packages of the table of what the site serves, and the license of each."""
-    rows = sources(site).select("#what-the-site-serves tr")[1:]
-    cells = [[cell.text.strip() for cell in row.select("td")] for row in rows]
-    return {
-        name: license
-        for _, names, told in cells
-        for name, license in zip(names.split(", "), told.split("; "), strict=True)
-    }
+    return read(site / "book/sources.html").article
 
 
 def files_of(package):
@@ -46,7 +31,15 @@ def files_of(package):
     }
 
 
-def test_each_file_of_others_is_from_a_package_that_is_named(site):
+def test_each_file_of_others_is_from_a_package_that_is_named_with_its_license(site):
+    rows = sources(site).select("#what-the-site-serves tr")[1:]
+    cells = [[cell.text.strip() for cell in row.select("td")] for row in rows]
+    told = {
+        name: license
+        for _, names, licenses in cells
+        for name, license in zip(names.split(", "), licenses.split("; "), strict=True)
+    }
+    assert told == {name: license_of(name) for name in told}
     own = {file.name for file in (ROOT / "book/assets").iterdir()}
     served = [file for file in (site / "_static").rglob("*") if file.is_file()]
     foreign = [
@@ -54,24 +47,21 @@ def test_each_file_of_others_is_from_a_package_that_is_named(site):
         if file.name not in own | MADE
         and not file.relative_to(site / "_static").as_posix().startswith(OWN)
     ]  # fmt: skip
-    brought = set().union(*map(files_of, told_of(site))) | {"pygments.css"}  # Pygments writes it
+    brought = set().union(*map(files_of, told)) | {"pygments.css"}  # Pygments writes it
     assert len(foreign) > 20
     names = {re.sub(r"\.[0-9a-f]{64}\.", ".", file.name) for file in foreign}  # mystnb.HASH.css
     assert sorted(names - brought) == []
-    assert told_of(site) == {name: license_of(name) for name in told_of(site)}
 
 
-def test_the_course_says_how_to_cite_it(site):
-    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    entry = sources(site).select_one(".highlight-bibtex").text
-    for said in (settings["title"], settings["author"], settings["copyright"]):
-        assert f"{{{said}}}" in entry
-    assert "url" not in entry and "licensed" not in sources(site).select_one("p").text
-
-
-def test_fonts_come_with_their_licenses(site):
-    fonts = [*site.rglob("*.woff2"), *site.rglob("*.woff"), *site.rglob("*.ttf")]
-    assert {font.stem for font in fonts} == FONTS
+def test_fonts_come_with_their_licenses_and_those_of_icons_are_small(site):
+    kinds = (".woff2", ".woff", ".ttf")
+    fonts = [file for file in site.rglob("*") if file.suffix in kinds]
+    assert {file.stem for file in fonts} == {"course-math", "course-math-more", *ICONS}
+    icons = [file for file in fonts if file.stem in ICONS and file.suffix == ".woff2"]
+    assert len(icons) == len(ICONS) and sum(file.stat().st_size for file in icons) < 10_000
+    for file in icons:  # whose license reserves the name for what wasn't changed
+        names = {str(one) for one in TTFont(file)["name"].names if one.nameID in {1, 4, 6}}
+        assert not any("awesome" in name.lower() for name in names)
     files = {*(ROOT / "book/assets").rglob("*LICENSE*.txt")}
     links = [
         (site / "book" / link["href"]).resolve() for link in sources(site).select("a.download")
@@ -85,47 +75,44 @@ def test_fonts_come_with_their_licenses(site):
     assert "Bitstream Vera Fonts Copyright" in words  # of what draws figures, in part
 
 
-def test_each_required_package_is_there_with_its_license(site):
+def test_each_required_package_is_there_with_its_license_and_all_that_is_kept(site):
     rows = sources(site).select("#packages tr")[1:]
     shown = {row.td.text.strip(): row.select("td")[2].text.strip() for row in rows}
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    required = [line for line in lines if line[0].isalpha()]
-    assert len(shown) == len(required) == len(REQUIRED.findall("\n".join(lines)))
+    assert len(shown) == len([line for line in lines if line[0].isalpha()])
     assert shown == {name: license_of(name) for name in shown}
     assert "not told" not in shown.values()
     assert all(row.select("td")[1].text.strip() for row in rows)
-
-
-def test_all_that_is_kept_is_listed(site):
     listed = {row.td.text.strip() for row in sources(site).select("#data-and-weights tr")[1:]}
     cards = {file.relative_to(data.FOLDER).as_posix() for file in data.FOLDER.rglob("*.json")}
     assert listed == cards and len(cards) > 4
 
 
-def test_no_license_is_claimed_for_the_course(site):
-    """README tells the owner; readers meet no warning."""
-    assert not list(ROOT.glob("LICENSE*"))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert "license" not in project
-    assert "No license has been chosen" in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_course_says_how_to_cite_it(site):
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    entry = sources(site).select_one(".highlight-bibtex").text
+    for said in (settings["title"], settings["author"], settings["copyright"]):
+        assert f"{{{said}}}" in entry
+    assert "url" not in entry and "licensed" not in sources(site).select_one("p").text
 
 
-@pytest.mark.parametrize(
-    ("told", "license"),
-    [
-        ("License-Expression: MIT\nClassifier: License :: OSI Approved :: BSD License", "MIT"),
-        ("Classifier: License :: OSI Approved :: BSD License\nLicense: long text", "BSD License"),
-        ("License: Apache-2.0", "Apache-2.0"),
-        ("Summary: a package", "The license's own title"),
-    ],
-    ids=["expression", "classifier", "field", "file"],
-)
-def test_the_newest_form_of_a_license_is_read(tmp_path, monkeypatch, told, license):
+LICENSES = {
+    "License-Expression: MIT\nClassifier: License :: OSI Approved :: BSD License": "MIT",
+    "Classifier: License :: OSI Approved :: BSD License\nLicense: long text": "BSD License",
+    "License: Apache-2.0": "Apache-2.0",
+    "Summary: a package": "The license's own title",
+}
+
+
+@pytest.mark.parametrize("told", LICENSES)
+def test_the_newest_form_of_a_license_is_read(tmp_path, monkeypatch, told):
     folder = tmp_path / "fine-1.dist-info"
     folder.mkdir()
     head = "Metadata-Version: 2.1\nName: fine\nVersion: 1\n"
-    Path(folder, "METADATA").write_text(f"{head}{told}\n", encoding="utf-8")
-    Path(folder, "LICENSE").write_text("\nThe license's own title\n\nIts text.\n", encoding="utf-8")
-    Path(folder, "RECORD").write_text("fine-1.dist-info/LICENSE,,\n", encoding="utf-8")
+    for name, text in (
+        ("METADATA", f"{head}{told}\n"), ("RECORD", "fine-1.dist-info/LICENSE,,\n"),
+        ("LICENSE", "\nThe license's own title\n\nIts text.\n"),
+    ):  # fmt: skip
+        (folder / name).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert license_of("fine") == license
+    assert license_of("fine") == LICENSES[told]

@@ -8,7 +8,7 @@ from tools.lesson_runs import all_on_the_path
 from tools.site_builds import read
 
 
-def test_the_sidebar_and_the_hours_below_the_title_are_those_of_the_table_of_lessons(site):
+def test_it_opens_with_a_model_to_train_and_its_sidebar_and_hours_are_those_of_its_table(site):
     index = read(site / "book/index.html")
     texts = [row.select("td")[-1].text for row in index.select("article table tbody tr")]
     minutes = [[*map(int, re.findall(r"\d+", text))] for text in texts]
@@ -17,6 +17,12 @@ def test_the_sidebar_and_the_hours_below_the_title_are_those_of_the_table_of_les
     first = index.select_one("article h1").find_next("p").text.split("\n")[0]
     hours = [round(sum(some) / 60) for some in zip(*minutes, strict=True)]
     assert [*map(int, re.findall(r"\d+", first))] == hours
+    view = index.select_one('script[type$="widget-view+json"]')
+    state = json.loads(index.select_one('script[type$="widget-state+json"]').string)["state"]
+    lab = state[json.loads(view.string)["model_id"]]["state"]
+    assert (lab["_module"], lab["small"], lab["trained"]) == ("head_lab", True, False)
+    before = [text for text in view.find_all_previous("p") if text.find_parent("article")]
+    assert sum(len(text.text.split()) for text in before) < 60
 
 
 def test_every_sidebar_says_the_minutes_that_a_page_gives_itself(small):
@@ -24,16 +30,6 @@ def test_every_sidebar_says_the_minutes_that_a_page_gives_itself(small):
         [line] = read(small / f"{name}.html").select(".bd-sidebar-primary nav .course-minutes")
         assert line.text == "12 minutes"
         assert line.find_previous("a")["href"] == address
-
-
-def test_a_model_to_train_stands_before_all_but_a_sentence_or_two(site):
-    page = read(site / "book/index.html")
-    view = page.select_one('script[type$="widget-view+json"]')
-    state = page.select_one('script[type$="widget-state+json"]')
-    first = json.loads(state.string)["state"][json.loads(view.string)["model_id"]]["state"]
-    assert (first["_module"], first["small"], first["trained"]) == ("head_lab", True, False)
-    before = [text for text in view.find_all_previous("p") if text.find_parent("article")]
-    assert sum(len(text.text.split()) for text in before) < 60
 
 
 def test_on_a_phone_the_path_fits_and_the_lab_leads_on_and_folds_what_is_seldom_wanted(

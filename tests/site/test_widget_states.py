@@ -19,8 +19,8 @@ def open_at(browser, small_address):
         found = []
 
         def open_hash(hash_=""):
-            address = f"{small_address}states.html{hash_}"
-            page, problems = stack.enter_context(open_page(browser, address))
+            opened = open_page(browser, f"{small_address}states.html{hash_}")
+            page, problems = stack.enter_context(opened)
             found.append(problems)
             return page
 
@@ -32,8 +32,7 @@ def open_at(browser, small_address):
 def moved(browser, small_address):
     """Return a page on which each figure was moved; what each showed before and then; links."""
     with open_page(browser, f"{small_address}states.html") as (page, problems):
-        for name in STATES:
-            assert anew(page, name).is_hidden()
+        assert not any(anew(page, name).is_visible() for name in STATES)
         starts = shown(*all_figures(page))
         after = [move(page, name)[0] for name in STATES]
         assert shown(*all_figures(page)) == [*after, starts[-1]]  # no figure moved another
@@ -43,12 +42,12 @@ def moved(browser, small_address):
         assert problems == []
 
 
-# What a figure draws, without where the focus was and what it remembers of the moves before.
+# What a figure draws, without where the focus was and what it remembers of the moves before. What
+# scrolls, if only for a moment, is in reach of keys and has a name.
 SHOWN = """(root) => {
   const drawn = root.cloneNode(true);
   const MEMORY = "output, [aria-live], [role=status], div:has(.attn-change):not(:has(.attn-plot))";
   drawn.querySelector(".course-states").remove();
-  // What scrolls, if only for a moment, is in reach of keys and has a name.
   for (const box of drawn.querySelectorAll(".attn-scroll"))
     for (const name of ["role", "aria-label"]) box.removeAttribute(name);
   for (const node of drawn.querySelectorAll(MEMORY)) node.remove();
@@ -92,7 +91,7 @@ def row(page, name):
 
 
 def refusal(page, name):
-    """Return the place of a refusal, which stands before its figure only while there is one."""
+    """Return the place of a refusal, which stands before its figure while there is one."""
     return figure(page, name).locator("xpath=preceding-sibling::*[1][@class='course-refusal']")
 
 
@@ -126,16 +125,13 @@ def follow(page, hash_):
     page.evaluate(FOLLOW, hash_)
 
 
-def test_each_figure_is_asked():
-    assert {*STATES, "predict", "answer"} == {*NAMES}
-
-
 def anew(page, name):
     return row(page, name).get_by_role("button", name="Forget my changes")
 
 
 def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, moved):
     _, starts, after, links = moved
+    assert {*links, "predict", "answer"} == {*NAMES}  # each figure is asked
     number = [*STATES].index("head_mute")
     page = open_at(links["head_mute"])
     assert shown(*all_figures(page)) == [*starts[:number], after[number], *starts[number + 1 :]]
@@ -150,23 +146,24 @@ def test_a_reload_keeps_all_and_one_press_each_brings_the_start_back(moved):
     page, starts, after, _ = moved
     figures = all_figures(page)
 
-    def reload():
+    def after_a_reload():
         page.reload()
         page.evaluate(AT_REST)
+        return shown(*figures)
 
-    reload()
-    assert shown(*figures) == [*after, starts[-1]]
+    assert after_a_reload() == [*after, starts[-1]]
     for name in STATES:
         anew(page, name).click()
         figure(page, name).locator(".attn-widget").wait_for()
         assert anew(page, name).is_hidden()
-    assert shown(*figures) == starts
-    reload()
-    assert shown(*figures) == starts
+    assert shown(*figures) == starts == after_a_reload()
     move(page, "query_compass")
     page.evaluate(SPOIL)  # as if the storage held nonsense
-    reload()
-    assert shown(*figures) == starts
+    assert after_a_reload() == starts
+    row(page, "flow").get_by_role("button", name="Full screen").click()
+    page.wait_for_function("document.fullscreenElement?.matches('.course-widget')")
+    page.evaluate("document.exitFullscreen()")
+    page.wait_for_function("document.fullscreenElement === null")
 
 
 def packed(values):
@@ -185,30 +182,18 @@ def older(head, values):
     return f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}"
 
 
-# Links made before these two said what was trained: their mark, values, and what is shown then.
-EXPLORED = {"source": 0, "num_heads": 6, "causal": True, "to_largest": False, "head": 5}
-EXPLORED |= {"pinned": -1, "token": 0, "sentence": []}
+# A link made before the figure said what was trained: its mark, values, and what is shown then.
 FLOWN = {"matrix": "weights", "place": [1, 0, 0], "num_heads": 4, "causal": True}
-FLOWN |= {"sequence": [1, 0]}
-EARLIER_LINKS = {
-    "head_explorer": ("06c380b154d3", EXPLORED, "6 heads of width 8"),
-    "flow": ("d15cd568fd09", FLOWN, "4 of width 1"),
-}
+EARLIER = ("d15cd568fd09", FLOWN | {"sequence": [1, 0]}, "4 of width 1")
 
 
 def test_links_of_earlier_editions_are_followed(open_at, moved):
-    _, _, after, links = moved
-    page = open_at()
-    for name, (mark, values, words) in EARLIER_LINKS.items():
-        follow(page, re.sub("-[0-9a-f]+=.*", f"-{mark}={packed(values)}", links[name]))
-        expect(figure(page, name)).to_contain_text(words)
-        assert refusal(page, name).count() == 0
-        assert mark not in link_to(page, name)
-    head, values = parts(links["head_lab"])
-    assert values.pop("forbidden") == "" and values.pop("forbidden_in") is None
-    follow(page, older(head, values))
-    assert shown(figure(page, "head_lab")) == [after[[*STATES].index("head_lab")]]
-    assert refusal(page, "head_lab").count() == 0
+    links, page = moved[3], open_at()
+    mark, values, words = EARLIER
+    follow(page, re.sub("-[0-9a-f]+=.*", f"-{mark}={packed(values)}", links["flow"]))
+    expect(figure(page, "flow")).to_contain_text(words)
+    assert refusal(page, "flow").count() == 0
+    assert mark not in link_to(page, "flow")
     for name in ("head_lab", "name_lab"):  # to a model that isn't trained so any more
         head, values = parts(links[name])
         assert values.pop("digest") == ""  # nothing is trained
@@ -233,7 +218,6 @@ REFUSED = {
     "no base64": lambda h: h.partition("=")[0] + "=%%%",
     "no such number": lambda h: spoiled(h, query=[1e400, 0]),
     "a wrong kind": lambda h: spoiled(h, temperature="2"),
-    "null": lambda h: spoiled(h, query=None),
     "another trait": lambda h: spoiled(h, k="AAAA"),
     "too long": lambda h: h + "A" * 9000,
     "older edition": lambda h: re.sub(r"-[0-9a-f]+=", "-0123456789ab=", h),
@@ -262,12 +246,12 @@ def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, moved):
 
 def test_a_link_names_the_look_that_is_forbidden(open_at):
     page = open_at()
-    figure(page, "head_lab").get_by_label("Forbid a look:").select_option("verb → object")
-    figure(page, "head_lab").get_by_label("Forbidden in").select_option("head 1")
+    chosen = {"Forbid a look:": "verb → object", "Forbidden in": "head 1"}
+    for label, value in chosen.items():
+        figure(page, "head_lab").get_by_label(label).select_option(value)
     link = link_to(page, "head_lab")
     linked = figure(open_at(link), "head_lab")
-    assert linked.get_by_label("Forbid a look:").input_value() == "verb → object"
-    assert linked.get_by_label("Forbidden in").input_value() == "head 1"
+    assert {label: linked.get_by_label(label).input_value() for label in chosen} == chosen
     follow(page, spoiled(link, forbidden="verb>verb"))
     assert "damaged" in refusal(page, "head_lab").inner_text()
 
@@ -279,11 +263,3 @@ def test_a_link_to_another_place_or_page_changes_nothing(open_at, moved):
     assert shown(*all_figures(page)) == moved[1]
     assert not any(page.locator(".course-states [role=status]").all_inner_texts())
     assert not page.locator(".course-refusal:visible").count()
-
-
-def test_a_figure_fills_the_screen_and_comes_back(moved):
-    page = moved[0]
-    row(page, "flow").get_by_role("button", name="Full screen").click()
-    page.wait_for_function("document.fullscreenElement?.matches('.course-widget')")
-    page.evaluate("document.exitFullscreen()")
-    page.wait_for_function("document.fullscreenElement === null")

@@ -1,9 +1,12 @@
-"""Pages whose scripts don't run still say what each widget is about, and ask their questions."""
+"""Pages whose scripts don't run still say what each widget is about, and ask their questions.
+
+There, and on paper, a drawing can stand in for a widget: one of both is shown, never two.
+"""
 
 import pytest
 from course import widgets
 from course.lengths import VIEW
-from tools.lesson_runs import all_pages
+from tools.lesson_runs import all_lessons, all_pages
 from tools.site_builds import read
 
 ATTACK = "</noscript><img src=x onerror=\"document.title = 'run'\"><script>alert(1)</script>"
@@ -13,13 +16,15 @@ QUESTION = {
     "answers": [1],
     "explanation": "Because 2 * 3 < 7.",
 }
-
 ANSWER = {
     "kind": "choice",
     "titles": ["Log *A*", ""],
     "labels": [["`x < y`", "both"], ["neither"]],
     "summary": "Run the notebook.",
 }
+DRAWING = ".tag_drawing-of-widget .drawing"
+WIDGET = ".cell:has(+ .tag_drawing-of-widget) .attn-widget"
+UNFOLD = "document.querySelectorAll('details').forEach((fold) => (fold.open = true))"
 
 
 @pytest.fixture
@@ -52,10 +57,8 @@ def test_the_page_is_whole_in_its_colors_and_has_no_dead_button(bare, site_addre
     page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many figures
     light, dark = (page.locator(f"article figure img.only-{theme}") for theme in ("light", "dark"))
     assert light.count() == dark.count() > 5
-    assert light.first.is_visible()
-    assert not any(drawing.is_visible() for drawing in dark.all())
-    boxes = page.locator("article .math:visible")
-    assert boxes.count() == page.locator("article .math:visible > math").count() > 50
+    assert light.first.is_visible() and dark.first.is_hidden()
+    assert page.locator("article .math:visible > math").count() > 50
     color = "node => getComputedStyle(node).color"
     text = page.locator("article p").first.evaluate(color)
     assert page.locator("article p a:not(.headerlink)").first.evaluate(color) != text
@@ -68,6 +71,38 @@ def test_the_page_is_whole_in_its_colors_and_has_no_dead_button(bare, site_addre
     bar.locator(".dropdown-download-buttons").hover()
     shown = [item.inner_text().strip() for item in bar.locator(".dropdown-item:visible").all()]
     assert shown == [".ipynb", ".md"]
+
+
+def shown_parts(page):
+    """Return how many parts of captions are shown that tell of a drawing, and of its widget."""
+    parts = (".of-drawing", ".of-widget")
+    return [page.locator(f"{part} >> visible=true").count() for part in parts]
+
+
+def test_a_drawing_stands_in_for_a_widget_without_script_and_on_paper(
+    browser, bare, site, site_address
+):
+    names = [name for name in all_lessons() if read(site / f"{name}.html").select(DRAWING)]
+    assert names
+    page = browser.new_page()
+    for name in names:
+        page.goto(f"{site_address}{name}.html")
+        page.evaluate(UNFOLD)
+        page.locator(WIDGET).wait_for()
+        assert page.locator(DRAWING).is_hidden()
+        assert page.locator(".tag_drawing-of-widget figure > button").is_hidden()
+        assert page.locator(".tag_drawing-of-widget figcaption").is_visible()
+        assert shown_parts(page) == [0, page.locator(".of-widget").count()]
+        page.emulate_media(media="print")
+        assert page.locator(WIDGET).is_hidden() and page.locator(DRAWING).is_visible()
+        of_drawing, of_widget = shown_parts(page)
+        assert of_drawing >= 1 and of_widget == 0
+        page.emulate_media(media="screen")
+        bare.goto(f"{site_address}{name}.html")
+        bare.evaluate(UNFOLD)
+        assert bare.locator(".attn-widget").count() == 0 and bare.locator(DRAWING).is_visible()
+        assert shown_parts(bare) == [of_drawing, 0]
+    page.close()
 
 
 def test_what_is_asked_is_written_out_and_its_answer_is_folded(bare):
@@ -86,8 +121,7 @@ def test_what_is_asked_is_written_out_and_its_answer_is_folded(bare):
     assert page.locator("em").inner_text() == "A"
     assert page.locator("li").all_inner_texts() == ["x < y", "both", "neither"]
     assert page.locator("li code").inner_text() == "x < y"
-    words = "Here an answer is checked; it needs JavaScript. Run the notebook."
-    assert page.locator("p").last.inner_text() == words
+    assert page.locator("p").last.inner_text().endswith("Run the notebook.")
     listing = {"kind": "lines", "titles": [""], "labels": [["if a < b:", "    `a` = *b"]]}
     show(page, ANSWER | listing)
     assert page.locator("pre").inner_text() == "  1  if a < b:\n  2      `a` = *b\n"

@@ -86,17 +86,6 @@ class Limited(Plain):
         return self.attend(query, key, value, allowed)
 
 
-class Returning(Plain):
-    """Returns what a test wants."""
-
-    def __init__(self, d_model, num_heads, change):
-        super().__init__(d_model, num_heads)
-        self.change = change
-
-    def forward(self, x, output_attentions=False):
-        return self.change(*self.attend(x))
-
-
 class Drops(Plain):
     """With dropout, all right."""
 
@@ -108,13 +97,6 @@ class Drops(Plain):
         return super().mix(self.dropout(weights), v)
 
 
-class Masked(Limited):
-    """With a mask and padding alone."""
-
-    def forward(self, query, *, mask=None, key_mask=None):
-        return super().forward(query, mask=mask, key_mask=key_mask)
-
-
 class AlwaysCausal(Limited):
     def forward(self, query):
         return super().forward(query, causal=True)
@@ -123,6 +105,11 @@ class AlwaysCausal(Limited):
 def but(base, **changes):
     """Return a class that does something otherwise."""
     return type(base.__name__ + "But", (base,), changes)
+
+
+def returning(change):
+    """Return a right attention that returns what `change` makes of its output and weights."""
+    return but(Plain, forward=lambda self, x, output_attentions=False: change(*self.attend(x)))
 
 
 def filled_with(fill):
@@ -155,26 +142,14 @@ def scaled_by(formula):
 
 
 def multiplied(self, scores, allowed):
-    """With a small number, lest nothing is left to divide by."""
-    weights = scores.softmax(-1) * allowed
+    """Scores and weights, with a small number lest nothing is left to divide by."""
+    weights = (scores * allowed).softmax(-1) * allowed
     return weights / (weights.sum(-1, keepdim=True) + 1e-13)
 
 
 def renormalized(self, scores, allowed):
     weights = scores.softmax(-1) * allowed
     return weights / weights.sum(-1, keepdim=True)
-
-
-class FusedPathRenormalizes(Limited):
-    def forward(self, query, *, mask=None, need_weights=False):
-        self.renormalizes = not need_weights
-        output, weights = super().forward(query, mask=mask)
-        return output, weights if need_weights else None
-
-    def weigh(self, scores, allowed):
-        if self.renormalizes:
-            return renormalized(self, scores, allowed).nan_to_num(0.0)
-        return super().weigh(scores, allowed)
 
 
 class DropsScores(Drops):
@@ -209,60 +184,48 @@ class ForgottenBiases(Plain):
         return self.mix(weights, v), weights
 
 
-MISSED = {
-    "d_k ** 1/2": scaled_by(lambda d_k, **_: d_k**1 / 2),
-    "log2 of d_k": scaled_by(lambda d_k, **_: math.log2(d_k)),
-    "2": scaled_by(lambda **_: 2),
-    "root of T - 1": scaled_by(lambda T, **_: math.sqrt(T - 1)),
-    "FusedPathForgetsMasks": but(Limited,
-        forward=lambda self, query, *, mask=None, causal=False, need_weights=False:
-        Limited.forward(self, query, mask=mask, causal=causal) if need_weights
-        else (self.attend(query)[0], None)),
-    "FusedPathTakesAnyMaskForCausal": but(Limited,
+# With what is told of each (tools/diagnoses.py).
+BROKEN = {
+    "FusedPathTakesAnyMaskForCausal": (but(Limited,
         forward=lambda self, query, *, mask=None, need_weights=False:
         Limited.forward(self, query, mask=mask) if need_weights
         else (Limited.forward(self, query, causal=mask is not None)[0], None)),
-    "FusedPathRenormalizes": FusedPathRenormalizes,
-    "TrainsWithoutMasks": but(Limited, forward=lambda self, query, *, mask=None:
-        Limited.forward(self, query, mask=None if self.training else mask)),
-    "TrainsUnscaled": but(Plain, scores=lambda self, q, k:
+        "only: any mask taken for causal", "report: other path"),
+    "TrainsUnscaled": (but(Plain, scores=lambda self, q, k:
         Plain.scores(self, q, k) * (math.sqrt(self.d_k) if self.training else 1.0)),
-    "MaskOrCausal": but(Limited, forward=lambda self, query, *, mask=None, causal=False:
+        "only: no scale", "report: other path", "train()"),
+    "MaskOrCausal": (but(Limited, forward=lambda self, query, *, mask=None, causal=False:
         Limited.forward(self, query, mask=mask, causal=causal and mask is None)),
-    "PaddingOrCausal": but(Limited, forward=lambda self, query, *, key_mask=None, causal=False:
+        "not report: keeps something"),
+    "PaddingOrCausal": (but(Limited, forward=lambda self, query, *, key_mask=None, causal=False:
         Limited.forward(self, query, key_mask=key_mask, causal=causal and key_mask is None)),
-    "MaskOrPadding": but(Limited, forward=lambda self, query, *, mask=None, key_mask=None:
+        "only: a mask switches causality off"),
+    "MaskOrPadding": (but(Limited, forward=lambda self, query, *, mask=None, key_mask=None:
         Limited.forward(self, query, mask=mask, key_mask=key_mask if mask is None else None)),
-    "WithoutGradients": but(Plain, forward=torch.no_grad()(lambda self, query:
-        self.attend(query))),
-    "DetachedWeights": but(Plain, weigh=lambda self, scores, allowed:
-        Plain.weigh(self, scores, allowed).detach()),
-    "ValuesOfKeys": but(Plain, forward=lambda self, query, key, value:
-        self.attend(query, key, key)),
-    "ExponentiatesAsItIs": but(Plain, weigh=lambda self, scores, allowed:
+        "without padding", "beside a mask", "not exhibit: a mask switches causality off"),
+    "DetachedWeights": (but(Plain, weigh=lambda self, scores, allowed:
+        Plain.weigh(self, scores, allowed).detach()),),
+    "ExponentiatesAsItIs": (but(Plain, weigh=lambda self, scores, allowed:
         scores.exp() / scores.exp().sum(-1, keepdim=True)),
-    "RenormalizesWithASmallNumber": but(Masked, weigh=multiplied),
-    "MultipliesScoresByTheMask": but(Masked, weigh=lambda self, scores, allowed:
-        multiplied(self, scores * allowed, allowed)),
-    "AlwaysCausalAndRenormalizes": but(AlwaysCausal, weigh=renormalized),
-    "FillsWithMinus100": but(Limited, weigh=filled_with(-100.0),
+        "first: a very large score", "a very large score: often"),
+    "MultipliesScoresByTheMask": (but(Limited, weigh=multiplied),
+        "a forbidden key that shouts: often"),
+    "AlwaysCausalAndRenormalizes": (but(AlwaysCausal, weigh=renormalized),
+        "only: mask after the softmax, renormalized"),
+    "FillsWithMinus100": (but(Limited, weigh=filled_with(-100.0),
         forward=lambda self, query, *, mask=None: Limited.forward(self, query, mask=mask)),
-    "AlwaysCausalFilled": but(AlwaysCausal, weigh=filled_with(-100.0)),
-    "AlwaysCausalFilledWithMinus20": but(AlwaysCausal, weigh=filled_with(-20.0)),
-    "DropsScores": DropsScores,
-    "KeepsTooLittle": but(Drops, mix=without_division),
-    "KeepsTheLastKeys": KeepsTheLastKeys,
-    "ReturnsFloat64": but(Plain, mix=lambda self, weights, v:
+        "a forbidden key that shouts: often"),
+    "AlwaysCausalFilled": (but(AlwaysCausal, weigh=filled_with(-100.0)),),
+    "AlwaysCausalFilledWithMinus20": (but(AlwaysCausal, weigh=filled_with(-20.0)),
+        "report: leaking", "taken: always causal"),
+    "DropsScores": (DropsScores,),
+    "KeepsTooLittle": (but(Drops, mix=without_division),),
+    "KeepsTheLastKeys": (KeepsTheLastKeys, "report: varies"),
+    "ReturnsFloat64": (but(Plain, mix=lambda self, weights, v:
         Plain.mix(self, weights, v).double()),
-}  # fmt: skip
-FOUND_BEFORE = {
-    "CausalThatIsIgnored": but(Plain, forward=lambda self, query, *, causal=False:
-        self.attend(query)),
-    "CausalThatIsAlwaysOn": but(Limited, forward=lambda self, query, *, causal=False:
-        Limited.forward(self, query, causal=True)),
-    "ForgottenBiases": ForgottenBiases,
-    "RandomInEvaluation": but(Plain, weigh=lambda self, scores, allowed:
+        "first: dtype", "not report: keeps something", "float32"),
+    "ForgottenBiases": (ForgottenBiases,),
+    "RandomInEvaluation": (but(Plain, weigh=lambda self, scores, allowed:
         F.dropout(Plain.weigh(self, scores, allowed), 0.1)),
-    "MadeAnew": but(Plain, mix=lambda self, weights, v: nn.Linear(self.d_model, self.d_model)(
-        (weights @ v).transpose(1, 2).flatten(2))),
+        "report: varies", "not report: keeps something"),
 }  # fmt: skip

@@ -1,9 +1,11 @@
 """Models in the browser: a page with the engine alone, and what one says to it from Python."""
 
+import random
 from contextlib import contextmanager
 
 import torch
 
+from attncourse.tasks import Sentence
 from attncourse.widgets import _browser_code
 from attnlib.model import TransformerModel
 
@@ -72,32 +74,24 @@ def build(spec, spread=0.4) -> TransformerModel:
 
 
 @contextmanager
-def forbidding(model, partners, head):
-    """Let no word look at its partner, [B, T], with one head of each layer or with all (None)."""
-    looks = partners[:, :, None] == torch.arange(partners.shape[1])
-    h = model.blocks[0].attention.num_heads
-    heads = torch.arange(h) == (torch.arange(h) if head is None else head)
-    mask = ~(looks[:, None] & heads[:, None, None])
+def forbidding(model, batch, forbidden):
+    """Let no word look at its partner, in the relation and by the heads that a browser is told."""
 
-    def forbid(_, args, options):
-        return args, options | {"mask": mask}
+    def forbid(attention, args, options):
+        partners = batch.partners[forbidden["relation"]]
+        looks = partners[:, None, :, None] == torch.arange(partners.shape[1])
+        heads = torch.arange(attention.num_heads)
+        own = heads == (heads if forbidden["head"] is None else forbidden["head"])
+        return args, options | {"mask": ~(looks & own[:, None, None])}
 
     hooks = [
         block.attention.register_forward_pre_hook(forbid, with_kwargs=True)
-        for block in model.blocks
+        for layer, block in enumerate(model.blocks)
+        if forbidden and forbidden.get("layer", layer) == layer
     ]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@torch.no_grad()
-def round_to_grid(model):
-    """Round a model's parameters as a repeatable training does, half to even, written otherwise."""
-    for parameter in model.parameters():
-        parameter.copy_((parameter * 2**20).round() / 2**20)
+    yield
+    for hook in hooks:
+        hook.remove()
 
 
 def flat(tensors) -> dict[str, list[float]]:
@@ -105,40 +99,32 @@ def flat(tensors) -> dict[str, list[float]]:
     return {name: tensor.flatten().tolist() for name, tensor in tensors.items()}
 
 
-def sentences_of(spec, lengths, seed=0):
-    """Sentences of these lengths; half of the answers are due."""
-    generator = torch.Generator().manual_seed(seed)
+def sentences_of(spec, lengths, rng) -> list[Sentence]:
+    """Sentences of these lengths; half of the answers are due, half of the words have a partner."""
 
-    def drawn(T, number):
-        return torch.randint(number, (T,), generator=generator).tolist()
+    def answer(size):
+        return rng.choice([None, rng.randrange(size)])
 
-    def answers(T, number):
-        return [i if due else None for i, due in zip(drawn(T, number), drawn(T, 2), strict=True)]
-
-    return [
-        {
-            "ids": drawn(T, spec["vocabulary_size"]),
-            "answers": {name: answers(T, number) for name, number in spec["readouts"].items()},
+    def sentence(T):
+        ids = [rng.randrange(spec["vocabulary_size"]) for _ in range(T)]
+        answers = {
+            name: [answer(size) for _ in range(T)] for name, size in spec["readouts"].items()
         }
-        for T in lengths
-    ]
+        pairs = {word: rng.randrange(T) for word in range(T) if rng.random() < 0.5}
+        return Sentence([*map(str, ids)], ids, answers, {"to": pairs})
+
+    return [sentence(T) for T in lengths]
 
 
-def padded(sentences):
-    """Tokens, key mask and answers as tensors [B, T]."""
-    T = max(len(sentence["ids"]) for sentence in sentences)
-
-    def filled(rows, other):
-        rows = [[other if value is None else value for value in row] for row in rows]
-        return torch.tensor([row + [other] * (T - len(row)) for row in rows])
-
-    tokens = filled([sentence["ids"] for sentence in sentences], 0)
-    key_mask = filled([[True] * len(sentence["ids"]) for sentence in sentences], False)
-    answers = {
-        name: filled([sentence["answers"][name] for sentence in sentences], -1)
-        for name in sentences[0]["answers"]
+def as_told(sentence: Sentence):
+    """A sentence as the browser's objects have it."""
+    partners = {
+        name: {str(place): partner for place, partner in pairs.items()}
+        for name, pairs in sentence.partners.items()
     }
-    return tokens, key_mask, answers
+    answers = {name: list(answers) for name, answers in sentence.answers.items()}
+    words, ids = list(sentence.words), list(sentence.ids)
+    return {"words": words, "ids": ids, "answers": answers, "partners": partners}
 
 
 SMALL = model_spec([block_spec(2, 6)] * 2)
@@ -146,7 +132,8 @@ SMALL = model_spec([block_spec(2, 6)] * 2)
 
 def start_message(**changes):
     """A training of the small model that a worker can start."""
-    sentences = sentences_of(SMALL, [1 + i % 7 for i in range(40)])
+    lengths = [1 + i % 7 for i in range(40)]
+    sentences = [*map(as_told, sentences_of(SMALL, lengths, random.Random(0)))]
     return {
         "spec": SMALL,
         "recipe": RECIPE,

@@ -113,10 +113,18 @@ AT_REST = """async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 }"""
 
-# The museum shows one at a time, and each must be right.
-OPEN_EXHIBITS = """() => {
-  for (const closed of document.querySelectorAll("article section[hidden]"))
-    closed.removeAttribute("hidden");
+# What is folded, covered, or shown one at a time as in the museum must be right, too.
+OPEN_ALL = """() => {
+  const all = (selector) => document.querySelectorAll(selector);
+  for (const fold of all(":is(.course-code, .tag_hide-input) > details, details.exercise"))
+    fold.open = true;
+  for (const closed of all("article section[hidden]")) closed.removeAttribute("hidden");
+  for (const cover of all("[data-covers]")) {
+    const [button, answer] = cover.children;
+    cover.removeAttribute("data-covers");
+    button.hidden = true;
+    answer.inert = false;
+  }
 }"""
 
 # The theme's button goes from "auto" over light and dark.
@@ -236,33 +244,9 @@ RUN_AXE = """async () => {
 }"""
 
 
-def uncover(page):
-    """Take the covers off what answers predictions."""
-    page.evaluate(UNCOVER)
-
-
-UNCOVER = """() => {
-  for (const cover of document.querySelectorAll("[data-covers]")) {
-    const [button, answer] = cover.children;
-    cover.removeAttribute("data-covers");
-    button.hidden = true;
-    answer.inert = false;
-  }
-}"""
-
-
-def problems_of(browser, address: str, *, scheme: str = "light", width: int = 1280) -> list[str]:
-    """Open a page in a color scheme at a width and return everything that is wrong with it."""
-    with open_page(browser, address, scheme=scheme, width=width) as (page, problems):
-        return [*problems, *audit(page, scheme)]
-
-
 def audit(page, scheme: str) -> list[str]:
     """Return what is wrong on an opened page, its code, exercises and covered answers open."""
-    folds = page.locator(":is(.course-code, .tag_hide-input) > details, details.exercise")
-    folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
-    uncover(page)
-    page.evaluate(OPEN_EXHIBITS)
+    page.evaluate(OPEN_ALL)
     page.evaluate(AT_REST)
     return page.evaluate(AUDIT, scheme)
 

@@ -45,19 +45,15 @@ class Firefox:
         self.page = self.browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
 
     def open(self, address: str):
-        """Go to an address."""
         self.page.goto(address)
 
     def evaluate(self, function: str, value: object = None) -> object:
-        """Return what a function of JavaScript returns."""
         return self.page.evaluate(function, value)
 
     def press(self, key: str):
-        """Press a key where the focus is."""
         self.page.keyboard.press(key)
 
     def close(self):
-        """End the browser."""
         self.browser.close()
 
 
@@ -93,19 +89,15 @@ class WebKit:
             socket.setdefaulttimeout(usual)
 
     def open(self, address: str):
-        """Go to an address."""
         self.driver.get(address)
 
     def evaluate(self, function: str, value: object = None) -> object:
-        """Return what a function of JavaScript returns."""
         return self.driver.execute_script(f"return ({function})(...arguments)", value)
 
     def press(self, key: str):
-        """Press a key where the focus is."""
         ActionChains(self.driver).send_keys(KEYS[key]).perform()
 
     def close(self):
-        """End the browser and its screen."""
         self.driver.quit()
         self.screen.terminate()
         self.screen.wait()
@@ -119,9 +111,6 @@ def wait_for(engine: Firefox | WebKit, function: str, *value: object, seconds: f
         time.sleep(0.05)
 
 
-ENGINES = {"Firefox": Firefox, "WebKit": WebKit}
-
-
 FOCUS = """(selector) => {
   document.querySelector(selector).focus();
   return document.activeElement.matches(selector);
@@ -131,7 +120,7 @@ FOCUS = """(selector) => {
 @contextmanager
 def started(name: str, playwright: Playwright) -> Iterator[Firefox | WebKit]:
     """Give an engine's page, and end the engine."""
-    engine = ENGINES[name](playwright, find_engine(name))
+    engine = {"Firefox": Firefox, "WebKit": WebKit}[name](playwright, find_engine(name))
     try:
         yield engine
     finally:

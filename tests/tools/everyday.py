@@ -2,8 +2,9 @@
 
 Everything takes twenty minutes or more on two cores: nobody waits for that after each change. So
 `pytest` alone asks most of the packages, every lesson and the site's build; of what opens a
-browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. Naming files, or
-choosing by `-k`, `-m` or what failed last, asks all of that.
+browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It executes no
+lesson again that the reader's builds, or it, have executed as it is now. Naming files, or choosing
+by `-k`, `-m` or what failed last, asks all of that.
 """
 
 import pytest
@@ -48,6 +49,7 @@ def tell(terminalreporter) -> None:
     if not asks_everything(terminalreporter.config):
         terminalreporter.section("NOT EVERYTHING WAS ASKED", sep="!", yellow=True, bold=True)
         terminalreporter.line(
-            "Tests were left out, of pages and widgets in a browser, of further builds, "
-            "diagnose, compilers and processes: `pytest --thorough` asks them, too."
+            "Lessons that stand in the cache as they are now were not executed again. Tests were "
+            "left out, of pages and widgets in a browser, of further builds, diagnose, compilers "
+            "and processes: `pytest --thorough` asks them, too."
         )

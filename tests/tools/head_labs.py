@@ -51,12 +51,6 @@ def trained(page):
     expect(page.locator(PROGRESS)).to_contain_text("Trained", timeout=WAIT)
 
 
-def begun(page):
-    """Press Train, and wait until the model has made its first steps."""
-    press(page, "Train")
-    page.wait_for_function("document.querySelector('progress').value > 0")
-
-
 def tells(page, text):
     """Wait until a lab says something, of a model or of its answers."""
     expect(page.locator("output.attn-live")).to_contain_text(text, timeout=WAIT)
@@ -65,18 +59,13 @@ def tells(page, text):
 def kept(page, number):
     """Wait until so many models are trained and kept; return their names."""
     expect(page.locator(".attn-kept tbody tr")).to_have_count(number, timeout=WAIT)
-    return page.locator(".attn-kept button").all_inner_texts()
+    return texts(page, ".attn-kept button")
 
 
 def answered(page):
     """Wait for what the model that was begun last has been asked by now, and is asked then."""
     for _ in range(2):  # a worker replies in order
-        page.evaluate("lastTraining.ask('weights')")
-
-
-def later(page):
-    """Let a second go by on the page's clock, which `lab` has set up."""
-    page.clock.run_for(1000)
+        page.evaluate("lastWeights()")
 
 
 # The texts of a table's rows.
@@ -85,7 +74,7 @@ CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent
 
 def with_numbers_of(page, model):
     """Give a model of torch's the weights that a page has trained last."""
-    weights = page.evaluate("lastTraining.ask('weights')")
+    weights = page.evaluate("lastWeights()")
     shapes = {name: value.shape for name, value in model.state_dict().items()}
     assert list(weights) == list(shapes)
     numbers = {name: torch.tensor(value).view(shapes[name]) for name, value in weights.items()}
@@ -116,33 +105,32 @@ def first_of(task):
     return next(iter(task.sentences(1, seed=HELD_OUT_SEED)))
 
 
-# Keep what HeadLab starts at hand, and count it.
+# Count the workers that a lab keeps, and have the last one tell its model's weights.
 LISTEN = """() => {
   window.workers = 0;
+  let last = null;
   const Own = window.Worker;
   window.Worker = class extends Own {
     constructor(...args) {
       super(...args);
       window.workers += 1;
-      window.lastWorker = this;
+      last = this;
     }
     terminate() {
       window.workers -= 1;
       super.terminate();
     }
   };
-  let asked = 1e6;
-  window.lastTraining = {ask: (question, about = {}) => new Promise((resolve) => {
-    const id = ++asked;
-    const own = lastWorker.onmessage;
-    lastWorker.onmessage = (event) => {
-      if (event.data.id !== id) return own(event);
-      lastWorker.onmessage = own;
-      resolve(JSON.parse(JSON.stringify(event.data.reply,
-        (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)));
+  window.lastWeights = () => new Promise((resolve) => {
+    const hear = last.onmessage;
+    last.onmessage = (event) => {
+      if (event.data.id !== -1) return hear(event);
+      last.onmessage = hear;
+      const weights = Object.entries(event.data.reply);
+      resolve(Object.fromEntries(weights.map(([name, values]) => [name, [...values]])));
     };
-    lastWorker.postMessage({kind: "ask", id, question, ...about});
-  })};
+    last.postMessage({kind: "ask", id: -1, question: "weights"});
+  });
 }"""
 
 

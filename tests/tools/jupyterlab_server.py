@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -34,13 +33,15 @@ def jupyterlab(
         without: extensions that are to be switched off.
     """
     private = folder / ".private"
-    page = private / "config" / "labconfig" / "page_config.json"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(json.dumps({"disabledExtensions": dict.fromkeys(without, True)}))
+    files = {
+        "config/labconfig/page_config.json": {"disabledExtensions": dict.fromkeys(without, True)}
+    }
     for name, values in settings.items():
-        path = private / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        files[f"settings/@jupyterlab/{name}.jupyterlab-settings"] = values
+    for name, content in files.items():
+        path = private / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(values), encoding="utf-8")
+        path.write_text(json.dumps(content), encoding="utf-8")
     port, token = _free_port(), secrets.token_urlsafe()
     environment = os.environ | {
         "JUPYTER_CONFIG_DIR": str(private / "config"),
@@ -55,9 +56,7 @@ def jupyterlab(
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
         "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={folder}",
-        # It asks nobody for extensions, news or new versions.
-        "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",  # it asks nobody for extensions
         f"--MappingKernelManager.cull_idle_timeout={FORGOTTEN_AFTER}",
         f"--ServerApp.shutdown_no_activity_timeout={FORGOTTEN_AFTER}",
     ]  # fmt: skip
@@ -98,6 +97,6 @@ def _wait_until_ready(address: str, server: subprocess.Popen, log_path: Path) ->
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return
-        except (urllib.error.URLError, TimeoutError, ConnectionError):
+        except OSError:
             time.sleep(0.1)
     raise RuntimeError(f"JupyterLab doesn't answer:\n{log_path.read_text(encoding='utf-8')}")

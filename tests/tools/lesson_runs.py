@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from course.execution import cache_folder, keep, prepare_kernels
+from course.execution import cache_folder, is_kept, keep, prepare_kernels
 from course.execution import execute as execute_page
 from course.pages import lesson_checked_on, read_notebook
+from jupyter_cache import get_cache
 from nbformat import NotebookNode
 
 from tools import ROOT
@@ -78,21 +79,21 @@ class Run:
     seconds: float
     failure: str | None  # which cells and which errors, for a person to read
 
-    def outputs_of(self, tag: str) -> list[str]:
-        """Return the text that each cell with this tag printed and returned."""
-        cells = [c for c in self.notebook.cells if tag in c.metadata.get("tags", [])]
-        return ["\n".join(map(_text_of, cell.outputs)) for cell in cells]
 
-
-def execute(path: Path, build_folder: Path) -> Run:
+def execute(path: Path, build_folder: Path, *, again: bool = True) -> Run:
     """Execute the lesson at `path` and put it into the build's cache.
 
-    Its kernel has what the lesson's readers have installed, and nothing else.
+    Its kernel has what the lesson's readers have installed, and nothing else. Unless it is to be
+    executed `again`, what the cache holds of this very lesson, packages and libraries is taken.
     """
+    folder = cache_folder(build_folder, path)
+    if not again and is_kept(path, folder):
+        _, notebook = get_cache(str(folder)).merge_match_into_notebook(read_notebook(path))
+        return Run(notebook, 0.0, None)
     timeout = CONFIG["execute"]["timeout"]
     with readers_kernels():
         notebook, seconds = execute_page(path, timeout)
-    failures = keep(path, cache_folder(build_folder, path), notebook, seconds)
+    failures = keep(path, folder, notebook, seconds)
     told = [f"{path.stem}, {one.name}: {one.error}\n{one.traceback}" for one in failures]
     return Run(notebook, seconds, "\n\n".join(told) or None)
 
@@ -113,7 +114,3 @@ def readers_kernels(**variables: str) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def _text_of(output: NotebookNode) -> str:
-    return output.get("text") or output.get("data", {}).get("text/plain", "")

@@ -5,7 +5,6 @@ says which.
 """
 
 import math
-from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -26,10 +25,6 @@ def attend(q, k, v, hidden=None, fill=-1e9):
 
 def split(x, num_heads):
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
-
-
-def in_heads(num_heads, *projected):
-    return [split(x, num_heads) for x in projected]
 
 
 def join(heads):
@@ -103,26 +98,6 @@ class NanoGPTExplicit(CausalSelfAttention):
         return self.attn_dropout(F.softmax(att, dim=-1)) @ v
 
 
-class NanoGPTWithoutBias(CausalSelfAttention):
-    def __init__(self, d_model, num_heads):
-        names = {"n_embd": d_model, "n_head": num_heads, "block_size": 32}
-        super().__init__(SimpleNamespace(**names, dropout=0.0, bias=False))
-
-
-class WithResidualAndNorm(Usual):
-    """MultiHeadAttention of jadore801120's transformer: a sub-layer, with its residual and norm."""
-
-    layers, bias = "w_qs w_ks w_vs fc", (False, False)
-
-    def __init__(self, n_head, d_model, d_k, d_v, dropout=0.1):
-        self.make(d_model, n_head, n_head * d_k)
-        self.dropout, self.layer_norm = nn.Dropout(dropout), nn.LayerNorm(d_model, eps=1e-6)
-
-    def forward(self, q, k, v, mask=None):
-        output, weights = self.ask(q, k, v, None if mask is None else mask.unsqueeze(1) == 0)
-        return self.layer_norm(self.dropout(output) + q), weights
-
-
 # MultiHeadAttention of hyunwoongko's transformer: masks [B, 1, T, T].
 WithMasksOfFourAxes = but(Usual, layers="w_q w_k w_v w_concat",
     __init__=lambda self, d_model, n_head: self.make(d_model, n_head),
@@ -174,32 +149,14 @@ class Timm(Usual):
 
     layers, bias = "qkv proj", (False, True)
 
-    def __init__(self, dim, num_heads=8, qkv_bias=False, attn_drop=0.0, proj_drop=0.0):
+    def __init__(self, dim, num_heads=8, qkv_bias=False, attn_drop=0.0):
         self.make(dim, num_heads)
-        self.q_norm, self.k_norm = nn.Identity(), nn.Identity()
-        self.attn_drop, self.proj_drop = nn.Dropout(attn_drop), nn.Dropout(proj_drop)
+        self.attn_drop = nn.Dropout(attn_drop)
 
     def forward(self, x, attn_mask=None):
         dropout = self.attn_drop.p if self.training else 0.0
         heads = F.scaled_dot_product_attention(*self.project(x), attn_mask, dropout)
-        return self.proj_drop(self.last(heads))
-
-
-class VitPytorch(Usual):
-    """Attention of lucidrains' vit-pytorch: a norm before, no biases, `to_qkv` and `to_out`."""
-
-    layers, bias = "to_qkv to_out", (False, True)
-
-    def __init__(self, dim, heads=8, dim_head=64, dropout=0.0):
-        self.make(dim, heads, dim_head * heads)
-        self.norm, self.dropout = nn.LayerNorm(dim), nn.Dropout(dropout)
-        self.to_out = nn.Sequential(self.to_out, nn.Dropout(dropout))
-
-    def forward(self, x):
-        return super().forward(self.norm(x))
-
-    def mix(self, q, k, v):
-        return self.dropout((q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)) @ v
+        return self.last(heads)
 
 
 class PackedByHeads(Usual):
@@ -218,30 +175,10 @@ class PackedByHeads(Usual):
         return self.split(self.qkv_proj(x)).chunk(3, -1)
 
 
-class PackedByNumbers(Usual):
-    """A vision transformer of a blog: "b n (h d qkv) -> (qkv) b h n d"."""
-
-    layers = "qkv projection"
-
-    def __init__(self, emb_size, num_heads, dropout=0.0):
-        self.make(emb_size, num_heads)
-        self.att_drop = nn.Dropout(dropout)
-
-    def forward(self, x, mask=None):
-        q, k, v = self.qkv(x).unflatten(-1, (self.num_heads, -1, 3)).permute(4, 0, 2, 1, 3)
-        energy = q @ k.mT
-        if mask is not None:
-            energy = energy.masked_fill(~mask, torch.finfo(torch.float32).min)
-        return self.last(self.att_drop((energy / q.shape[-1] ** 0.5).softmax(-1)) @ v)
-
-
 class WithNumbersForAMask(Usual):
     """BERT's oldest way: (1 - mask) * -10000, for a mask of ones and zeros that isn't boolean."""
 
     layers = "query key value dense"
-
-    def __init__(self, hidden_size, num_attention_heads):
-        self.make(hidden_size, num_attention_heads)
 
     def forward(self, hidden_states, attention_mask):
         q, k, v = self.project(hidden_states)
@@ -256,10 +193,18 @@ class WithCrossAttention(Usual):
 
     def __init__(self, dim, heads=8, dim_head=64):
         self.make(dim, heads, heads * dim_head)
+        self.to_out = nn.Sequential(self.to_out, nn.Dropout(0.0))
 
     def forward(self, x, context=None, mask=None):
         hidden = None if mask is None else ~mask
         return self.ask(x, context, None, hidden, -torch.finfo(x.dtype).max)[0]
+
+
+class PaddingCalledMask(WithCrossAttention):
+    """CrossAttention of latent diffusion: its mask is one of keys, [B, T]."""
+
+    def forward(self, x, context=None, mask=None):
+        return super().forward(x, context, None if mask is None else mask[:, None, None])
 
 
 class RotaryInside(Usual):
@@ -287,20 +232,16 @@ class Torchscale(Usual):
 
     layers = "q_proj k_proj v_proj out_proj"
 
-    def __init__(self, embed_dim, num_heads):
-        self.make(embed_dim, num_heads)
-
     def forward(self, query, key, value, key_padding_mask=None, attn_mask=None):
-        q, k, v = (x.flatten(0, 1) for x in self.project(query, key, value))
-        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        q, k, v = self.project(query, key, value)
+        scores = (q @ k.mT / math.sqrt(q.shape[-1])).flatten(0, 1)
         if attn_mask is not None:
             scores = scores + attn_mask.unsqueeze(0)
         scores = scores.unflatten(0, (-1, self.num_heads))
         if key_padding_mask is not None:
-            hidden = key_padding_mask[:, None, None].to(torch.bool)
-            scores = scores.masked_fill(hidden, float("-inf"))
+            scores = scores.masked_fill(key_padding_mask[:, None, None], float("-inf"))
         weights = scores.softmax(-1)
-        return self.last(weights @ v.unflatten(0, (-1, self.num_heads))), weights
+        return self.last(weights @ v), weights
 
 
 class ThreeInAList(Usual):
@@ -321,6 +262,13 @@ class ThreeInAList(Usual):
 InOtherWords = but(Usual, layers="WQ keysLayer value_projection final_linear_layer",
     __init__=lambda self, n_feat, heads_count: self.make(n_feat, heads_count),
     forward=lambda self, queries, keys, values: self.ask(queries, keys, values)[0])  # fmt: skip
+
+
+# A vision transformer of a blog: "b n (h d qkv) -> (qkv) b h n d".
+PackedByNumbers = but(Usual, layers="qkv projection",
+    __init__=lambda self, emb_size, num_heads: self.make(emb_size, num_heads),
+    project=lambda self, x:
+    self.qkv(x).unflatten(-1, (self.num_heads, -1, 3)).permute(4, 0, 2, 1, 3))  # fmt: skip
 
 
 # Attention of a tiny vision transformer: one matrix is wide, the other isn't.
@@ -364,21 +312,6 @@ class HeadsBeforeSamples(Usual):
         return torch.cat(heads.chunk(self.num_heads), -1)
 
 
-class PaddingCalledMask(Usual):
-    """CrossAttention of latent diffusion: its mask is one of keys, [B, T]."""
-
-    bias = False, True
-
-    def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
-        self.make(query_dim, heads, heads * dim_head)
-        self.to_out = nn.Sequential(self.to_out, nn.Dropout(0.0))
-
-    def forward(self, x, context=None, mask=None):
-        T_k = (x if context is None else context).shape[1]
-        hidden = None if mask is None else ~mask.reshape(len(x), 1, 1, T_k)
-        return self.ask(x, context, None, hidden)[0]
-
-
 class WithAConvolution(NamesThatSayNothing):
     """MUSEAttention, in short: a convolution of the tokens beside attention."""
 
@@ -388,24 +321,6 @@ class WithAConvolution(NamesThatSayNothing):
 
     def forward(self, x):
         return super().forward(x) + self.conv(x.mT).mT
-
-
-class MasksOfOtherAxes(ThreeInAList):
-    """MultiHeadAttention of labml, in short: masks [T, T, B]."""
-
-    def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            assert mask.shape[2] == len(query)
-            mask = mask.movedim(-1, 0)[:, None]
-        return super().forward(query, key, value, mask)
-
-
-class WithADropoutToTell(ThreeInAList):
-    """MultiHeadedAttention of speech toolkits: its dropout has no default."""
-
-    def __init__(self, n_head, n_feat, dropout_rate):
-        super().__init__(n_head, n_feat)
-        self.dropout_rate = dropout_rate
 
 
 # Class_Attention of CaiT: the first token is the only query.
@@ -472,23 +387,6 @@ class PerHead(nn.Module):
         return torch.einsum("bhpe,hed->bpd", attend(q, k, v, hidden, -1e5)[0], self.W_O) + self.b_O
 
 
-class KernelsOfFlax(nn.Module):
-    """MultiHeadDotProductAttention of Flax, in PyTorch: kernels [d, h, d_k]."""
-
-    def __init__(self, features, num_heads):
-        super().__init__()
-        shape = features, num_heads, features // num_heads
-        for name in ("query", "key", "value"):
-            self.register_parameter(f"{name}_kernel", nn.Parameter(torch.randn(shape)))
-        self.out_kernel = nn.Parameter(torch.randn(*shape[1:], features))
-
-    def forward(self, inputs_q, inputs_kv):
-        asked = (inputs_q, self.query_kernel), (inputs_kv, self.key_kernel)
-        asked = *asked, (inputs_kv, self.value_kernel)
-        heads, _ = attend(*(torch.einsum("btd,dhk->bhtk", x, kernel) for x, kernel in asked))
-        return torch.einsum("bhtk,hkd->btd", heads, self.out_kernel)
-
-
 # One projection for keys, queries and values, in this order.
 KeysFirst = but(Usual, layers="kqv proj",
     __init__=lambda self, n_embd, n_head: self.make(n_embd, n_head),
@@ -508,35 +406,16 @@ class ValuesFirstOfThree(Usual):
         return [self.split(x @ W) for W in self.qkv.flip(0)]
 
 
-class ListsOfMatrices(nn.Module):
-    """A list of bare matrices for each head."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v = (
-            nn.ParameterList(torch.randn(d_model, d_model // num_heads) for _ in range(num_heads))
-            for _ in range(3)
-        )
-        self.W_o = nn.Parameter(torch.randn(d_model, d_model))
-
-    def forward(self, x):
-        heads = zip(self.W_q, self.W_k, self.W_v, strict=True)
-        return torch.cat([attend(x @ q, x @ k, x @ v)[0] for q, k, v in heads], -1) @ self.W_o
-
-
-class BiasesApart(Usual):
+class BiasesApart(NamesThatSayNothing):
     """Attention of BEiT: a packed projection without a bias, and biases of q and v beside it."""
 
-    layers, bias = "qkv proj", (False, True)
-
     def __init__(self, dim, num_heads):
-        self.make(dim, num_heads)
+        super().__init__(dim, num_heads)
         self.q_bias, self.v_bias = (nn.Parameter(torch.zeros(dim)) for _ in range(2))
 
     def project(self, x):
         bias = torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
-        return [self.split(one) for one in F.linear(x, self.qkv.weight, bias).chunk(3, -1)]
+        return [self.split(one) for one in F.linear(x, self.W.weight, bias).chunk(3, -1)]
 
 
 class WithALinearBias(NamesThatSayNothing):

@@ -5,6 +5,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tools import ROOT
 
@@ -20,19 +21,17 @@ def missing_in_notebooks() -> list[str]:
 def missing_beside(*wanted: str) -> list[str]:
     """Return the modules that are installed here, but not where pip installs only these."""
     installed = {name for text in wanted for name in _with_what_it_needs(Requirement(text))}
-    owners = {name: set(map(_normal, found)) for name, found in packages_distributions().items()}
-    return sorted(name for name, found in owners.items() if not installed & found)
-
-
-def _normal(name: str) -> str:
-    return name.lower().replace("_", "-")
+    owners = {
+        name: set(map(canonicalize_name, found)) for name, found in packages_distributions().items()
+    }
+    return sorted(module for module, found in owners.items() if not installed & found)
 
 
 def _with_what_it_needs(requirement: Requirement, seen: set | None = None) -> set[str]:
     """Return the packages that pip would install for it."""
     seen = set() if seen is None else seen
     for extra in ["", *requirement.extras]:
-        key = (_normal(requirement.name), extra)
+        key = (canonicalize_name(requirement.name), extra)
         if key in seen:
             continue
         seen.add(key)

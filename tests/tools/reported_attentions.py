@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from tools.broken_attentions import Plain, fit
-from tools.public_attentions import attend, in_heads, join
+from tools.broken_attentions import Plain, but
+from tools.public_attentions import Usual, attend, join
 
 
 class ShowsItsPositions(Plain):
@@ -15,20 +15,12 @@ class ShowsItsPositions(Plain):
         return output, torch.zeros(1, *weights.shape[1:]), weights
 
 
-class EinopsError(RuntimeError):
-    """As einops raises it."""
-
-
 class OfPatches(Plain):
-    """Attention of MobileViT: tokens [B, p, n, d]."""
+    """Attention of MobileViT: tokens [B, p, n, d], and what einops says of others."""
 
     def forward(self, x):
         if x.dim() != 4:
-            raise EinopsError(
-                'Error while processing rearrange-reduction pattern "b p n (h d) -> b p h n d".\n'
-                f"Input tensor shape: {x.shape}. Wrong shape: expected 4 dims. Received 3-dim "
-                "tensor."
-            )
+            raise RuntimeError("Wrong shape: expected 4 dims. Received 3-dim tensor.")
         return self.attend(x.flatten(0, 1))[0].view_as(x)
 
 
@@ -88,42 +80,14 @@ class OfFactoryArguments(Plain):
         return self.attend(query, key)
 
 
-class IgnoresItsValues(Plain):
-    def forward(self, query, key=None, value=None):
-        return self.attend(query, key, key)[0]
+# As layers are called in many repositories.
+Transformed = but(Usual, layers="query_trans keys_trans value_trans proj")
 
 
-class AlwaysCausal(Plain):
-    """minGPT, handed in with an argument that it ignores."""
-
-    def forward(self, x, causal=False):
-        return self.attend(x, allowed=fit(causal=True, T=x.shape[1]))[0]
-
-
-class Transformed(nn.Module):
-    """Layers called query_trans, keys_trans and value_trans."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.query_trans, self.keys_trans, self.value_trans, self.proj = (
-            nn.Linear(d_model, d_model) for _ in range(4)
-        )
-
-    def projected(self, x):
-        return self.query_trans(x), self.keys_trans(x), self.value_trans(x)
-
-    def forward(self, x):
-        return self.proj(join(attend(*in_heads(self.num_heads, *self.projected(x)))[0]))
-
-
-class TwoInOne(Transformed):
+class TwoInOne(Usual):
     """Attention of TNT and ConViT in timm: queries and keys made by one layer."""
 
-    def __init__(self, dim, num_heads):
-        super().__init__(dim, num_heads)
-        del self.query_trans, self.keys_trans, self.value_trans
-        self.qk, self.v = nn.Linear(dim, 2 * dim, bias=False), nn.Linear(dim, dim, bias=False)
+    layers, bias = "qk v proj", (False, True)
 
-    def projected(self, x):
-        return *self.qk(x).chunk(2, -1), self.v(x)
+    def wide(self):
+        return [("qk", 2), ("v", 1)]

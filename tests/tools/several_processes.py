@@ -23,8 +23,7 @@ def mesh(*shape):
 
 def everything(cases):
     """Return what all the functions below find, by their names: to start processes takes long."""
-    several = (own_heads_of_an_attention, refusals, rank_and_sum)
-    found = {work.__name__: work() for work in several}
+    found = {work.__name__: work() for work in (own_heads_of_an_attention, refusals, rank_and_sum)}
     return found | {"cases": compare_several(cases), "spoiled": compare_a_spoiled_one()}
 
 
@@ -102,12 +101,7 @@ def rank_and_sum():
 
 
 def the_second(does, file):
-    """Have the second process do something odd, while the others are done; note all processes.
-
-    Args:
-        does: what it does.
-        file: to which each process adds its number.
-    """
+    """Have the second process do something odd; each process adds its number to a file."""
     with open(file, "a", encoding="utf-8") as pids:
         pids.write(f"{os.getpid()}\n")
     dist.barrier()

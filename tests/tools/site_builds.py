@@ -1,7 +1,6 @@
 """Building the site, and small sites that share its configuration."""
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -9,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 from bs4 import BeautifulSoup
-from course.pages import PACKAGES, source_folder
 
 from tools import ROOT
 
@@ -22,7 +20,7 @@ def build(
     Args:
         project: where _config.yml and _toc.yml are.
         output: pages land in output/_build/html; in the project's own folder if none is given.
-        imports_from: a folder with `copied_packages` that the build is to use.
+        imports_from: a folder with packages that the build is to use.
     """
     program = Path(sysconfig.get_path("scripts")) / "jupyter-book"
     command = [sys.executable, program, "build", project, "--path-output", output or project]
@@ -62,14 +60,6 @@ def small_project(folder: Path, pages: dict[str, str], *, address="", repository
     chapters = "".join(f"\n- file: book/{name}" for name in others)
     toc = f"format: jb-book\nroot: book/{root}\n" + (f"chapters:{chapters}\n" if others else "")
     (folder / "_toc.yml").write_text(toc, encoding="utf-8")
-    return folder
-
-
-def copied_packages(folder: Path) -> Path:
-    """Copy the course's packages into a folder, for a build that sees them changed; return it."""
-    for package in PACKAGES:
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source_folder() / package, folder / package, ignore=ignored)
     return folder
 
 

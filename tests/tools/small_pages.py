@@ -1,6 +1,6 @@
 """The pages of two small sites: in one nothing is wrong, the other is made of mistakes.
 
-Each is built once in a run (course.py), and the tests ask it what they want to know.
+Each is built once in a run (site/conftest.py), and the tests ask it what they want to know.
 """
 
 from tools.lesson_runs import NOTEBOOK
@@ -48,6 +48,9 @@ def notebook(*parts: str) -> str:
 
 SMALL = 'width="9pt" height="6pt"'
 
+ADDRESS = "https://example.org/course/"  # where the first would be published; and its source
+REPOSITORY = "https://github.com/OWNER/COURSE"
+
 # --- nothing is wrong -----------------------------------------------------------------------------
 
 INDEX = """# Start
@@ -60,6 +63,19 @@ Nothing is asked here.
 {effort}`★★★ 1 minute` Go.
 
 {effort}`★★★ 1 minutes` Go.
+"""
+PLAIN = """# Plain
+
+A page that speaks \\
+of *aardvarks* & "ants", and has no code.
+
+Of 2 formulas $x^2$ nothing is said.
+
+```{note}
+A box isn't how it begins.
+```
+
+- Nor is a list, such as of {ref}`ex-write`.
 """
 TOLD = """# Told
 
@@ -130,7 +146,7 @@ COVERS = notebook(
 TERMS = "+".join(f"x_{{{i}}}" for i in range(40))
 FORMULAS = rf"""# Page
 
-The width $d_k$ is
+(The width $d_k$), is
 small: $a<b$.
 
 Second line.
@@ -145,13 +161,15 @@ See {{eq}}`two`. And ${TERMS}$ ends.
 """
 
 # What a notebook has to say in plain Markdown.
-WHOLE = f"""{NOTEBOOK}# Page | one
+WHOLE = notebook(
+    """# Page | one
 
 (here)=
 ## Here & there
 
 *Stars*, `code | bar`, $a | b$, a_name, 2 * 3 * 4, 1 < 2; 100 \\$ or 200 \\$. See
-[below](#there) and [the other page](plain.md), and [elsewhere](https://example.org/x_y).
+[below](#there) and [the other page](plain.md),
+and [elsewhere](https://example.org/x_y).
 
 1. first
 
@@ -172,21 +190,9 @@ term
 ```python
 plain = "code"
 ```
-
-```{{code-cell}} ipython3
-:tags: [remove-cell]
-hidden = 1
-```
-
-3\\. no list
-
-(there)=
-## There
-
-```{{code-cell}} ipython3
-hidden + 1
-```
-"""
+""",
+    cell("hidden = 1", "remove-cell"), "3\\. no list\n\n(there)=\n## There\n", cell("hidden + 1"),
+)  # fmt: skip
 LAB = notebook(
     "# Lesson",
     cell("from attnlib import plotting\nfrom attncourse.glue import glue\n"
@@ -202,50 +208,46 @@ CLASS = notebook(
     "Word " * 399 + "word.\n", exercise("l99-begin", cell("1 + 1")), "## Another\n",
     exercise("l99-end", cell("1 + 2"), effort="★★ 10 minutes"),
 )  # fmt: skip
-SAID = f"""{NOTEBOOK}# L78 · A lesson
+SAID = notebook(
+    """# L78 · A lesson
 
 About 12 minutes to read.
 
-```{{code-cell}} ipython3
+```{code-cell} ipython3
 ---
 myths:
   - said: The `first` is told in passing.
     truth: It isn't, says $x$.
   - said: So is the second.
-    truth: Not {{eval}}`l78_number` *times*.
+    truth: Not {eval}`l78_number` *times*.
 ---
 from myst_nb import glue
 glue("l78_number", "twelve", display=False)
 ```
 
-```{{code-cell}} ipython3
+```{code-cell} ipython3
 ---
 mystnb:
-  image: {{alt: A square of one color.}}
-  figure: {{name: fig-l78-square, caption: A square (hand-built).}}
+  image: {alt: A square of one color.}
+  figure: {name: fig-l78-square, caption: A square (hand-built).}
 myths:
   - said: A figure settles nothing.
     truth: This one does.
----
-{svg(SMALL, "<path/>")}
-```
-
-## What is often said, and what is true
+---""" + f"\n{svg(SMALL, '<path/>')}\n```\n",
+    """## What is often said, and what is true
 
 | what is said | what is true |
 |---|---|
 | "Rows have cells." | They do (cell 1). |
-| "Numbers are typed." | It was {{eval}}`l78_number` ([above](#l78--a-lesson)). |
+| "Numbers are typed." | It was {eval}`l78_number` ([above](#l78--a-lesson)). |
 | "Nobody settled it." | Others did. |
 
 | other | table |
 |---|---|
 | no | myth |
-
-```{{code-cell}} ipython3
-print("settled")  # cell 1
-```
-"""
+""",
+    cell('print("settled")  # cell 1'),
+)  # fmt: skip
 FIGURES = notebook(
     "# Page\n\nBefore it.\n",
     drawing("wide", "A wide rectangle of one color.", "A rectangle (hand-built).",
@@ -295,12 +297,11 @@ SHOWN_TWICE = STATES["query_compass"]
 RIGHT = {
     "index": INDEX,
     "told": TOLD,
-    "plain": "# Plain\n\nNo code. See {ref}`ex-write`.\n",
+    "plain": PLAIN,
     "switch": SWITCH,
     "other": notebook("# Other", cell(LINES.format(name="other"))),
     "covers": COVERS,
     "formulas": FORMULAS,
-    "stops": f"# Stops\n\nA word and $d_k$), then.\n\nAnd ${TERMS}$.\n",
     "figures": FIGURES,
     "states": notebook("# Page\n", *map(cell, (SETUP, *STATES.values(), SHOWN_TWICE))),
     "whole": WHOLE,

@@ -32,15 +32,9 @@ class Echo(Task):
 echo = Echo()
 
 TINY = Recipe(
-    "tiny",
-    echo,
-    {"d_model": 16, "num_heads": 2},
-    steps=60,
-    batch=16,
-    lr=0.02,
-    warmup=5,
-    held_out=40,
-)
+    "tiny", echo, {"d_model": 16, "num_heads": 2},
+    steps=60, batch=16, lr=0.02, warmup=5, held_out=40,
+)  # fmt: skip
 
 
 @cache

@@ -3,14 +3,12 @@
 Where a well-known implementation is retold, its class says which.
 """
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tools.broken_attentions import Drops, Limited, Plain
-from tools.public_attentions import Usual, attend, join, split
+from tools.public_attentions import Usual, attend, join
 
 
 class Affine(nn.Module):
@@ -25,30 +23,15 @@ class Affine(nn.Module):
         return x @ self.weight + self.bias
 
 
-class Equalized(Affine):
-    """EqualLinear of StyleGAN 2: a weight [out, in] that is scaled whenever it is used."""
-
-    def forward(self, x):
-        return F.linear(x, self.weight / math.sqrt(len(self.weight.T)), self.bias)
-
-
-class OfOwnLayers(nn.Module):
+class OfOwnLayers(Usual):
     """Of layers that aren't torch's."""
 
     layer = Affine
 
-    def __init__(self, dim, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.query, self.key, self.value, self.out = (self.layer(dim, dim) for _ in range(4))
-
-    def forward(self, x):
-        q, k, v = (split(W(x), self.num_heads) for W in (self.query, self.key, self.value))
-        return self.out(join(attend(q, k, v)[0]))
-
-
-class OfEqualizedLayers(OfOwnLayers):
-    layer = Equalized
+    def __init__(self, dim, heads):
+        super().__init__(dim, heads)
+        for name in self.layers.split():
+            self.add_module(name, self.layer(dim, dim))
 
 
 class PackedByGroups(nn.Module):
@@ -70,26 +53,20 @@ class PackedByGroups(nn.Module):
         return self.proj(join(attend(q.flatten(1, 2), k, v, hidden, -torch.inf)[0]))
 
 
-class RepeatsItsMasks(nn.Module):
+class RepeatsItsMasks(Usual):
     """Attention of diffusers: a mask that is added, [B, T, T], repeated where it isn't as long."""
 
     def __init__(self, query_dim, heads, dim_head):
-        super().__init__()
-        self.heads, inner = heads, heads * dim_head
-        self.to_q, self.to_k, self.to_v = (nn.Linear(query_dim, inner) for _ in range(3))
-        self.to_out = nn.ModuleList([nn.Linear(inner, query_dim), nn.Dropout(0.0)])
+        self.make(query_dim, heads, heads * dim_head)
 
     def forward(self, hidden_states, encoder_hidden_states=None, attention_mask=None):
-        context = hidden_states if encoder_hidden_states is None else encoder_hidden_states
-        tokens = (self.to_q, hidden_states), (self.to_k, context), (self.to_v, context)
-        q, k, v = (split(W(x), self.heads).flatten(0, 1) for W, x in tokens)
-        scores = q @ k.mT / q.shape[-1] ** 0.5
+        q, k, v = self.project(hidden_states, encoder_hidden_states)
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).flatten(0, 1)
         if attention_mask is not None:
-            if len(attention_mask) < len(q):
-                attention_mask = attention_mask.repeat_interleave(self.heads, 0)
+            if len(attention_mask) < len(scores):
+                attention_mask = attention_mask.repeat_interleave(self.num_heads, 0)
             scores = scores + attention_mask.expand_as(scores)
-        heads = (scores.softmax(-1) @ v).unflatten(0, (-1, self.heads))
-        return self.to_out[1](self.to_out[0](join(heads)))
+        return self.last(scores.softmax(-1).unflatten(0, (-1, self.num_heads)) @ v)
 
 
 class CutsItsMasks(Plain):
@@ -148,13 +125,6 @@ class SharedDropout(OwnRandomNumbers):
 
     def draw(self, weights):
         return torch.rand(weights.shape[-2:])
-
-
-class OwnRandomNumbersForgetMasks(OwnRandomNumbers):
-    """Broken: no mask where something is dropped."""
-
-    def forward(self, query, *, mask=None):
-        return super().forward(query, mask=None if self.training and self.dropout.p else mask)
 
 
 # --- other formulas ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from tools.browser_models import as_told
 
 from attncourse.tasks import concord, diagonals, induction, lookup, names
 
@@ -10,20 +11,14 @@ MODULES = ("language", "names", "tasks")
 
 # What a message to a worker says of a task, and the same task here.
 TASKS = {
-    "concord": ("concord", None, concord),
-    "names": ("names", None, names),
-    "lookup": ("lookup", None, lookup()),
-    "lookup of few": ("lookup", {"slots": 3, "values": 2}, lookup(slots=3, values=2)),
-    "lookup of 52": ("lookup", {"slots": 52, "values": 3}, lookup(52, 3)),
-    "diagonals": ("diagonals", None, diagonals()),
-    "staircase": (
-        "diagonals",
+    "concord": ({}, concord),
+    "names": ({}, names),
+    "lookup": ({"slots": 3, "values": 2}, lookup(slots=3, values=2)),
+    "diagonals": (
         {"offsets": [1, 2, 5], "symbols": 7, "length": 9},
         diagonals((1, 2, 5), symbols=7, length=9),
     ),
-    "induction": ("induction", None, induction()),
-    "no filler": (
-        "induction",
+    "induction": (
         {"symbols": 9, "length": 23, "chunks": [4, 3], "filler": 0},
         induction(symbols=9, length=23, chunks=(4, 3), filler=0),
     ),
@@ -38,24 +33,10 @@ def ask(model_page):
     return lambda expression, x=None: model_page.evaluate(f"(x) => {{ {head} {expression} }}", x)
 
 
-def as_told(sentence):
-    """A sentence as the browser's objects have it."""
-    return {
-        "words": list(sentence.words),
-        "ids": list(sentence.ids),
-        "answers": {name: list(answers) for name, answers in sentence.answers.items()},
-        "partners": {
-            name: {str(place): partner for place, partner in pairs.items()}
-            for name, pairs in sentence.partners.items()
-        },
-    }
-
-
-@pytest.mark.parametrize("case", TASKS)
-def test_a_seed_gives_the_same_sentences_none_of_those_held_out(ask, case):
-    name, options, task = TASKS[case]
-    message = {"seed": 7, "heldOut": 300, "evaluated": 20}
-    message |= {} if options is None else {"options": options}
+@pytest.mark.parametrize("name", TASKS)
+def test_a_seed_gives_the_same_sentences_none_of_those_held_out(ask, name):
+    options, task = TASKS[name]
+    message = {"seed": 7, "heldOut": 300, "evaluated": 20, "options": options}
     evaluated, fresh, relations = ask(
         """const [name, message] = x;
         const { next, heldOut, relations } = tasks.TASKS[name](message);
@@ -71,15 +52,10 @@ def test_a_seed_gives_the_same_sentences_none_of_those_held_out(ask, case):
 
 TEXTS = [
     "The king that I feared   saw this BIG monk",
-    "the king saw the ball as it was wet.",
     "the kign saw a monk",
     "the king saw the",
     "the ball saw the ball",
-    "the king saw the ball",
-    "the ball saw the king .",
-    "the king saw the nun because it",
     "the king saw the nun . the",
-    "a king gave a nun their ball",
     "the big " * 12,
     "  ",
 ]
@@ -96,12 +72,12 @@ def read_here(read, text):
 def test_what_is_typed_is_read_or_refused_in_the_same_words_and_the_same_may_come_next(ask):
     chooser = random.Random(0)
     texts, beginnings = [*TEXTS], []
-    for sentence in concord.sentences(400, seed=8):  # with a word spoilt
+    for sentence in concord.sentences(400, seed=8):
         words = list(sentence.words)
         beginnings.append(" ".join(words[: chooser.randrange(len(words) + 1)]))
-        words[chooser.randrange(len(words))] = chooser.choice(concord.vocabulary)
+        words[chooser.randrange(len(words))] = chooser.choice(concord.vocabulary)  # spoilt
         texts.append(" ".join(words))
-    odd = ["Emma", "mellen", "", "a b", "jürgen", "a" * 16, "a" * 15]
+    odd = ["Emma", "mellen", "", "a b", "jürgen", "a" * 16]
     for task, there, own in ((concord, "language.concord", texts), (names, "names.names", odd)):
         read = ask(
             f"""return x.map((text) => {{
@@ -116,14 +92,13 @@ def test_what_is_typed_is_read_or_refused_in_the_same_words_and_the_same_may_com
 
 
 def test_names_break_the_same_rules(ask):
-    right = names.texts(300, seed=4)
+    drawn = names.texts(300, seed=4)
     spoilt = [
         name[:place] + letter + name[place + cut :]
-        for place, name in enumerate(right[:60])
-        for place, letter, cut in [(place % len(name), "aeknlrs"[place % 7], place % 2)]
+        for i, name in enumerate(drawn)
+        for place, letter, cut in [(i % len(name), "aeknlrs"[i % 7], i % 2)]
     ]
-    odd = ["", "n", "ban", "bban", "banan", "bellel", "tolas", "x" * 16, "benennen", "yey"]
-    texts = [*right, *spoilt, *odd]
+    texts = [*drawn, *spoilt, "", "n", "x" * 16]
     found = ask("return x.map((name) => names.names.brokenRules(name));", texts)
     assert found == [list(names.broken_rules(text)) for text in texts]
     kinds = {"shape", "harmony", "doubling", "ending"}

@@ -28,12 +28,8 @@ KEY = ("[type=range]", "ArrowRight")
 DAMAGES = {
     "layers should be": {"layers": 0},
     "KV heads that divide them": {"heads": [12, 5]},
-    "d_k should be": {"d_k": 1.5},
     "latent should be": {"latent": [64]},
-    "tokens should be": {"tokens": "many"},
-    "sequences should be": {"sequences": 129},
     "bytes_per_number should be": {"bytes_per_number": 8},
-    "memory should be": {"memory": None},
     "models should be": {"models": []},
 }
 
@@ -41,6 +37,7 @@ DAMAGES = {
 def size(text):
     """A size that is told: "1.25 GiB", in bytes."""
     number, unit = re.search(r"([\d.]+) (bytes|[KMGTP]iB)$", text).groups()
+    assert float(number) < 1024  # of the largest unit that does
     return float(number) * UNITS[unit]
 
 
@@ -75,9 +72,8 @@ def assert_shows(page, model=None, **sizes):
     most, mha = max(way.bytes_in_all for way in ways.values()), ways["MHA"].bytes_in_all
     bars = page.locator(".attn-ways li").evaluate_all(BARS)
     rows = page.locator("tbody tr").evaluate_all(CELLS)
-    for (name, way), bar, row in zip(ways.items(), bars, rows, strict=True):
+    for (name, way), (told, length, is_marked), row in zip(ways.items(), bars, rows, strict=True):
         in_all, per_token = way.bytes_in_all, way.bytes_per_token
-        told, length, is_marked = bar
         assert size(told) == rounded(in_all)
         assert numbers_in(length) == rounded([100 * in_all / most])
         is_own = way.latent == widget.latent and (name == "MLA" or way.heads == widget.heads)
@@ -95,7 +91,6 @@ def assert_shows(page, model=None, **sizes):
     factors = [widget.layers, *kind, widget.bytes_per_number, widget.bytes_per_token]
     assert numbers_in(first)[:-1] == factors
     assert numbers_in(second)[1:3] == [widget.tokens, widget.sequences]
-    assert second.split(" × ")[0] in first.split(" = ")[2]
     in_all = second.split(" = ")[1]
     assert size(in_all) == rounded(widget.bytes_in_all)
     assert f" {in_all} " in said(page)
@@ -105,18 +100,12 @@ def assert_shows(page, model=None, **sizes):
 
     told = page.locator("[type=range]").evaluate_all(SLIDERS)
     expected = {
-        "Layers": widget.layers,
-        "Head width": widget.d_k,
-        "Query heads": widget.heads[0],
+        "Layers": widget.layers, "Head width": widget.d_k, "Query heads": widget.heads[0],
+        "Tokens": widget.tokens, "Sequences": widget.sequences, "Memory": widget.memory,
         **({} if widget.latent else {"KV heads": widget.heads[1]}),
         **dict(zip(("Latent vector", "Position key"), widget.latent, strict=False)),
-        "Tokens": widget.tokens,
-        "Sequences": widget.sequences,
-        "Memory": widget.memory,
-    }
-    assert {name: numbers_in(text) for name, text in told.items()} == {
-        name: [number] for name, number in expected.items()
-    }
+    }  # fmt: skip
+    assert {name: numbers_in(text)[0] for name, text in told.items()} == expected
     assert page.get_by_role("checkbox").is_checked() == bool(widget.latent)
     pressed = page.locator("button[aria-pressed=true]").all_inner_texts()
     assert pressed == [*[model] * bool(model), f"{8 * widget.bytes_per_number} bits"]
@@ -125,7 +114,6 @@ def assert_shows(page, model=None, **sizes):
 def test_heads_are_shared_in_the_usual_ways(show):
     usual = {"MHA": [12], "GQA": [6], "MQA": [1], "MLA": [256, 32]}
     cases = [
-        ({}, usual),
         ({"num_heads": 12, "num_kv_heads": 3}, usual | {"GQA": [3]}),
         ({"num_heads": 121}, usual | {"MHA": [121], "GQA": [11]}),  # nothing up to 8 divides it
         ({"num_heads": 7}, {"MHA": [7], "MQA": [1], "MLA": [256, 32]}),
@@ -133,8 +121,8 @@ def test_heads_are_shared_in_the_usual_ways(show):
         ({"latent": (100, 3)}, usual | {"MLA": [100, 3]}),
     ]
     page = show(*(CacheCalculator(**sizes) for sizes, _ in cases))
-    roots = page.locator(".attn-widget").all()
-    assert [ways_on(root) for root in roots] == [ways for _, ways in cases]
+    for root, (_, ways) in zip(page.locator(".attn-widget").all(), cases, strict=True):
+        assert ways_on(root) == ways
 
 
 MOVES = [  # a control, a key, and what it changes
@@ -143,8 +131,6 @@ MOVES = [  # a control, a key, and what it changes
     ("Query heads", "ArrowRight", {"num_heads": 16}),  # none are shared, and none are now
     ("KV heads", "ArrowLeft", {"num_kv_heads": 8}),
     ("Query heads", "ArrowLeft", {"num_heads": 12, "num_kv_heads": 6}),  # 8 don't divide 12
-    ("KV heads", "Home", {"num_kv_heads": 1}),
-    ("KV heads", "ArrowRight", {"num_kv_heads": 2}),
     ("Sequences", "ArrowRight", {"sequences": 2}),
     ("Tokens", "ArrowRight", {"tokens": 1536}),
     ("Memory", "Home", {"memory": 1}),
@@ -158,9 +144,9 @@ MOVES = [  # a control, a key, and what it changes
 
 
 def test_keys_move_every_size_and_all_that_is_told_follows(show):
-    page = show(CacheCalculator(tokens=1000, d_k=50))  # between the stops of the sliders
+    sizes = {"tokens": 1000, "d_k": 50}  # between the stops of the sliders
+    page = show(CacheCalculator(**sizes))
     unfold(page)
-    sizes = {"tokens": 1000, "d_k": 50}
     assert_shows(page, **sizes)
     for name, key, changes in MOVES:
         roles = {"MLA": "checkbox", "8 bits": "button"}
@@ -170,9 +156,9 @@ def test_keys_move_every_size_and_all_that_is_told_follows(show):
 
 
 def test_a_tap_brings_a_models_numbers_and_their_source(show):
-    page = show(CacheCalculator(layers=1), width=360)
+    page = show(CacheCalculator(layers=4), width=360)
     unfold(page)
-    assert_shows(page, layers=1)
+    assert_shows(page, layers=4)  # with MQA it is exactly 1 MiB
     note = page.locator(".attn-note").first
     own = note.inner_text()
     for model in MODELS:

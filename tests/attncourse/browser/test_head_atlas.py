@@ -8,9 +8,8 @@ import torch
 from playwright.sync_api import expect
 from tools.atlases import made_atlas
 from tools.browsing import open_page, violations_on
-from tools.engines import FOCUS, wait_for
 from tools.weight_pictures import arcs, painted, short, shows, tiny
-from tools.widget_pages import TOKEN_MAP_PLACES, box, press, style, unfold
+from tools.widget_pages import TOKEN_MAP_PLACES, box, numbers_in, press, unfold
 
 from attncourse.widgets import HeadAtlas
 
@@ -45,10 +44,7 @@ NO_RULE = {name: value for name, value in SMALL["patterns"][0].items() if name !
 DAMAGES = {
     "head should be": {"head": 6},
     "pinned should be": {"pinned": -2},
-    "order should be": {"order": "best"},
-    "above should be": {"above": 0.5},
     "patterns should be": {"patterns": [NO_RULE, *SMALL["patterns"][1:]]},
-    "layer_names should be": {"layer_names": ["layer"] * 3},
     "maps should be 216 numbers in 216 bytes, but is 215": {"maps": SMALL["maps"][1:]},
     "top_keys should be": {"top_keys": b"\6\0" + SMALL["top_keys"][2:]},
     "scores holds a number that isn't finite": {"scores": b"\xff" * 4 + SMALL["scores"][4:]},
@@ -68,10 +64,10 @@ def choose(page, head):
 
 def tiles_of(page):
     """The names and scores of the tiles, in order."""
-    return [
-        tuple(page.locator(f".attn-tile-title > {at}").all_inner_texts())
-        for at in ("span:first-child", ".attn-number")
-    ]
+    parts = (
+        page.locator(f".attn-tile-title > {at}") for at in ("span:first-child", ".attn-number")
+    )
+    return [*zip(*(part.all_inner_texts() for part in parts), strict=True)]
 
 
 def name_of(head, h):
@@ -89,11 +85,11 @@ def row_of(page, place=0):
 
 
 def keys_of(shares):
-    """What row_of has of (key, share), in the order of the text."""
-    return [[f"t{key}", short(share)] for key, share in sorted(shares)]
+    """What row_of has of (key, share), in the order of the text, but for the smallest."""
+    return [[f"t{key}", short(share)] for key, share in sorted(shares) if share >= 0.005]
 
 
-def test_the_maps_are_the_heads_shares_and_rows_are_queries(show):
+def test_maps_and_rows_are_the_heads_shares(show):
     atlas, weights = made_atlas()
     page = show(HeadAtlas(atlas))
     lifted_shares = (weights.view(6, 6, 6).sqrt() * 255).round() / 255  # as a byte holds them
@@ -101,7 +97,6 @@ def test_the_maps_are_the_heads_shares_and_rows_are_queries(show):
     valued = products / products.sum(-1, keepdim=True)
     tiles, may_look = page.locator(".attn-tile canvas"), torch.ones(6, 6).tril().bool()
     legend = page.locator(".attn-legend .attn-entry").first
-    explained = page.locator(".attn-legend + .attn-note")
     for lifted, times_values, shares in (
         (0, 0, lifted_shares**2), (1, 0, lifted_shares), (0, 1, valued),
     ):  # fmt: skip
@@ -110,13 +105,13 @@ def test_the_maps_are_the_heads_shares_and_rows_are_queries(show):
         page.evaluate(DRAW_ALL)
         assert (".25" in legend.inner_text()) == bool(lifted)
         assert legend.inner_text().startswith("share" if times_values else "weight")
-        assert explained.is_visible() == bool(times_values)
         for canvas, of_head in zip(tiles.all(), shares, strict=True):
             assert torch.equal(painted(canvas)[..., 3] == 255, may_look)
             assert shows(canvas, of_head.double(), within=4 if times_values else 1, where=may_look)
         choose(page, "layer 2, head 2")
         assert (painted(page.locator(".attn-plot canvas").first) == painted(tiles.nth(4))).all()
-    assert page.get_by_text("blank").count() == 1
+    *row, _ = row_of(page)  # and one other
+    assert row == keys_of(enumerate(valued[4, 5]))
     page = show(HeadAtlas(made_atlas(has_values=False, causal=False)[0]))
     assert page.get_by_label(PRODUCTS).is_disabled()
     assert page.get_by_text("blank").is_hidden()
@@ -126,132 +121,91 @@ def test_tiles_are_sorted_and_left_out_by_their_score(show):
     atlas, _ = made_atlas(3, 4, 10)
     page = show(HeadAtlas(atlas))
     slider = page.get_by_role("slider")
-    for name, side in (("previous token", "Above"), ("entropy", "Below")):
+    for name, side, size in (("previous token", "Above", 0.05), ("entropy", "Below", 0.25)):
         scores = atlas.scores[name]
         mean = scores.mean.flatten()
         lead = (mean - scores.baseline.flatten()) * (1 if side == "Above" else -1)
-        size = 0.05 if lead.max() <= 1 else 0.25
         press(page, name)
         assert live(page).startswith(name.capitalize()) and short(mean[0]) in live(page)
-        for step in (0, 1, 2, 4):
+        for step in (0, 1, 3):
             slider.fill(str(step))
             assert page.get_by_role("slider", name=side).count() == 1
             kept = [head for head in range(12) if step == 0 or lead[head] > (step - 1) * size]
-            told = re.findall(r"[\d.]+", slider.get_attribute("aria-valuetext"))
-            least = [short((step - 1) * size) if step > 1 else "0"]
-            assert told == (["12"] if step == 0 else [*least, f"{len(kept)}", "12"])
+            told = numbers_in(slider.get_attribute("aria-valuetext"))
+            assert told == pytest.approx([(step - 1) * size, len(kept), 12] if step else [12])
             for order, sign in (("layer by layer", 0), ("highest first", -1), ("lowest first", 1)):
                 press(page, order)
                 heads = sorted(kept, key=lambda head: sign * mean[head])
-                expected = [(name_of(head, 4), tiny(mean[head])) for head in heads]
-                assert [*zip(*tiles_of(page), strict=True)] == expected
+                assert tiles_of(page) == [(name_of(head, 4), tiny(mean[head])) for head in heads]
         slider.press("End")  # the best one is always left
-        assert name_of(int(lead.argmax()), 4) in tiles_of(page)[0]
-        pressed = page.locator(".attn-tile[aria-pressed=true]")
-        assert pressed.count() == (name_of(0, 4) in tiles_of(page)[0])
+        assert name_of(int(lead.argmax()), 4) in dict(tiles_of(page))
         assert page.locator(".attn-tile[tabindex='0']").count() == 1  # also where none is pressed
     slider.press("Home")
     page.locator(".attn-tile").first.focus()
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         page.keyboard.press(key)
-    assert pressed.inner_text().split("\n")[0] == tiles_of(page)[0][5]  # four in a line
-    assert {"evenly", "nats"} <= {*re.findall(r"\w+", page.locator(".attn-heads + *").inner_text())}
+    chosen = page.locator(".attn-tile[aria-pressed=true]").inner_text()
+    assert chosen.startswith(tiles_of(page)[5][0])  # four in a line
 
 
 def test_a_baseline_that_nobody_beats_leaves_the_score_to_filter_by(show):
     atlas, _ = made_atlas(3, 4, 10)
     scores = atlas.scores["previous token"]
-    beyond = dataclasses.replace(scores, baseline=1 + torch.rand(3, 4, dtype=torch.float64))
+    beyond = dataclasses.replace(scores, baseline=scores.baseline + 1)
     page = show(HeadAtlas(dataclasses.replace(atlas, scores={"previous token": beyond})))
     page.get_by_role("slider").fill("4")
     kept = [head for head in range(12) if scores.mean.flatten()[head] > 0.15]
-    assert tiles_of(page)[0] == tuple(name_of(head, 4) for head in kept)
-    press(page, "Pin layer 1, head 1")  # two heads, each beside its own baseline
-    page.locator(".attn-tile").last.click()
-    cells = page.locator(".attn-scores td").all_inner_texts()
-    bases = [short(beyond.baseline.flatten()[head]) for head in (kept[-1], 0)]
-    assert cells[1::2] == bases
+    assert [name for name, _ in tiles_of(page)] == [name_of(head, 4) for head in kept]
 
 
-def test_a_chosen_head_stands_beside_its_baselines_and_all_numbers_in_tables(show):
-    atlas, weights = made_atlas(T=20)
+def test_a_chosen_head_has_scores_beside_their_baselines_and_a_row_for_a_chosen_token(show):
+    atlas, weights = made_atlas(T=130)
+    atlas.top_keys[:, :, 4], atlas.top_weights[:, :, 4], atlas.maps[:, :, 4] = -1, 0, 0
     page = show(HeadAtlas(atlas))
     choose(page, "layer 2, head 2")
-
-    def texts(layer, head):
-        return [
-            (f"{short(each.mean[layer, head])} ± 0.02", short(each.baseline[layer, head]))
-            for each in atlas.scores.values()
-        ]
-
-    rows = page.locator(".attn-scores tbody tr").all_inner_texts()
-    found = [tuple(row.replace(" at −1", "").split("\t")[1:]) for row in rows]
-    assert found == texts(1, 1) and "at −1" in rows[1]
-    note = page.locator(".attn-scores + .attn-note").inner_text()
-    assert "evenly" in note and "40 rows" in note
-    mean, base = texts(1, 1)[0]
-    assert re.findall(r"\d\.\d\d|\d", live(page)) == ["2", "2", mean[:4], "0.02", base]
-    page.locator(".attn-chip").nth(15).click()
+    page.locator(".attn-chip").nth(125).click()
     unfold(page)
+
+    def numbers(head):
+        """Mean, spread and baseline of each score; the second one has an offset, too."""
+        found = []
+        for each in atlas.scores.values():
+            found += [float(each.mean.flatten()[head]), 0.02, float(each.baseline.flatten()[head])]
+        return pytest.approx([*found[:5], -1, *found[5:]], abs=0.0051)
+
+    cells = page.locator(".attn-scores td").all_inner_texts()
+    assert numbers_in(" ".join(cells)) == numbers(4)
+    assert "40 rows" in page.locator(".attn-scores + .attn-note").inner_text()
     scores, shares = page.locator(".attn-table table").all()
-    for head, row in enumerate(scores.locator("tbody tr").all_inner_texts()):
-        cells = [f"{mean} ({base})" for mean, base in texts(*divmod(head, 3))]
-        assert row.replace(" at −1", "").split("\t") == [name_of(head, 3), *cells]
-    row = weights[1, 1, 15].sort(descending=True)
-    found = shares.locator("tbody tr").all_inner_texts()
-    assert found[0] == f"t{row.indices[0]}\t{short(row.values[0], 3)}"
-    total = sum(float(text.split("\t")[1]) for text in found)
-    assert total == pytest.approx(1, abs=0.003)  # others are there together
-
-
-@pytest.mark.parametrize("T", [6, 130])
-def test_a_chosen_token_shows_its_row(show, T):
-    atlas, weights = made_atlas(T=T)
-    page = show(HeadAtlas(atlas))
-    choose(page, "layer 1, head 2")
-    for token in (2, T - 2):
-        page.locator(".attn-chip").nth(token).click()
-        keys = weights[:, :, token].argmax(-1).flatten().tolist()
-        assert page.locator(".attn-tile-key").all_inner_texts() == [f"→ t{key}" for key in keys]
-        most = max(map(keys.count, keys))
-        assert live(page, 1).startswith(f"From t{token}: {most} of 6 heads look most at ")
-    *found, others = row_of(page)
-    row = weights[0, 1, token]
-    top = row.topk(min(8, T)).indices.tolist()
-    kept = sorted(key for key in top if row[key] >= 0.005)
-    assert found == keys_of((key, row[key]) for key in kept)
-    near = [key for key in kept if row[key] >= 0.01]
+    for head, row in enumerate(scores.locator("tbody tr").all()):
+        assert row.locator("th").inner_text() == name_of(head, 3)
+        assert numbers_in(" ".join(row.locator("td").all_inner_texts())) == numbers(head)
+    keys = weights[:, :, 125].argmax(-1).flatten().tolist()
+    assert page.locator(".attn-tile-key").all_inner_texts() == [f"→ t{key}" for key in keys]
+    most = max(map(keys.count, keys))
+    assert numbers_in(live(page, 1))[:3] == [125, most, 6]  # so many heads of six
+    top = weights[1, 1, 125].topk(8)
+    pairs = [*zip(top.indices.tolist(), top.values, strict=True)]
+    *found, (others, together) = row_of(page)
+    assert found == keys_of(pairs)
+    assert others.startswith(f"{126 - len(found)} other")
+    assert together == short(1 - sum(share for _, share in pairs if share >= 0.005))
+    first = shares.locator("tbody tr").first.inner_text()
+    assert first == f"t{pairs[0][0]}\t{short(pairs[0][1], 3)}"
+    near = [share for _, share in sorted(pairs) if share >= 0.01]
     expect(page.locator(".attn-arc")).to_have_count(len(near))
-    torch.testing.assert_close(arcs(page), row[near].double(), atol=1e-3, rtol=0)
-    assert others[0].startswith(f"{token + 1 - len(kept)} other")
-    assert others[1] == short(1 - row[kept].sum())
+    torch.testing.assert_close(arcs(page), torch.stack(near).double(), atol=1e-3, rtol=0)
     tinted = page.locator(".attn-chip").evaluate_all(
-        "chips => chips.flatMap((chip, i) => chip.style.getPropertyValue('--share') ? [i] : [])"
+        "chips => chips.filter((chip) => chip.style.getPropertyValue('--share')).length"
     )
-    assert tinted == kept
-    marks = (".attn-heading .attn-swatch", ".attn-keys .attn-share")
-    assert len({style(page.locator(mark).first, "backgroundColor") for mark in marks}) == 1
-    choose(page, "layer 2, head 3")
-    assert row_of(page)[0] == ["t0", short(weights[1, 2, token, 0])]
-
-
-def test_products_are_shares_of_what_is_known_and_a_row_may_look_nowhere(show):
-    for T in (6, 130):
-        atlas, weights = made_atlas(T=T)
-        atlas.top_keys[:, :, 4], atlas.top_weights[:, :, 4], atlas.maps[:, :, 4] = -1, 0, 0
-        page = show(HeadAtlas(atlas))
-        choose(page, "layer 2, head 1")
-        page.get_by_label(PRODUCTS).check()
-        top = weights[1, 0, -1].topk(min(8, T))
-        products = top.values * atlas.value_norms[1, 0, top.indices]
-        shares = zip(top.indices.tolist(), products / products.sum(), strict=True)
-        assert row_of(page) == keys_of((key, share) for key, share in shares if share > 0.005)
-    assert {"8", "122"} <= {*re.findall(r"\d+", page.locator(".attn-arcs + *").first.inner_text())}
-    page.locator(".attn-chip").nth(4).click()
-    for _ in range(2):
-        assert [len(line) for line in row_of(page)] == [1]  # nothing, and no others
-        assert re.findall(r"\d", live(page, 1)) == ["4"]
-        page.get_by_label(PRODUCTS).uncheck()
+    assert tinted == len(found)
+    page.get_by_label(PRODUCTS).check()  # shares of what is known
+    products = top.values * atlas.value_norms[1, 1, top.indices]
+    shares = products / products.sum()
+    assert row_of(page) == keys_of(zip(top.indices.tolist(), shares, strict=True))
+    page.locator(".attn-chip").nth(4).click()  # which may look nowhere
+    assert [len(line) for line in row_of(page)] == [1]  # nothing, and no others
+    assert numbers_in(live(page, 1)) == [4]
 
 
 def test_two_heads_stand_side_by_side_and_are_read_by_keys(show):
@@ -265,8 +219,6 @@ def test_two_heads_stand_side_by_side_and_are_read_by_keys(show):
     left, right = (plot.bounding_box() for plot in plots.all())
     assert abs(left["y"] - right["y"]) < 2 and left["x"] + left["width"] < right["x"]
     assert page.locator(".attn-scores th").all_inner_texts()[1:3] == ["2.2", "1.1"]
-    numbers = page.locator(".attn-rows span").all_inner_texts()[:44]
-    assert [*filter(None, numbers)] == [str(3 * cell) for cell in range(0, 44, 8)]
     for place, at in enumerate([(1, 1), (0, 0)]):
         best = weights[at][129].topk(8).indices.tolist()
         assert {key for key, _ in row_of(page, place)[:-1]} <= {f"t{key}" for key in best}
@@ -275,56 +227,38 @@ def test_two_heads_stand_side_by_side_and_are_read_by_keys(show):
         page.keyboard.press(key)
     first, second = (short(weights[at][6:9, 3:6].sum(-1).mean()) for at in ((1, 1), (0, 0)))
     assert live(page) == f"t6 … t8 (6–8) → t3 … t5 (3–5) 2.2 {first}, 1.1 {second}"
-    for key, barred in (("ArrowRight", False), ("ArrowRight", True), ("End", True)):
+    for key, barred in (("ArrowRight", False), ("ArrowRight", True)):
         page.keyboard.press(key)
         assert ("2.2" not in live(page)) == barred
     press(page, "Unpin layer 1, head 1")
     assert plots.count() == 1
 
 
-def test_the_chosen_token_is_in_sight_in_the_text(show):
-    widget = HeadAtlas(made_atlas(T=130)[0])
-    page = show(widget, widget, width=360)
-
-    def is_in_sight(place):
-        text, chip = box(page, ".attn-text"), page.locator(".attn-chip").nth(place).bounding_box()
-        return text["top"] <= chip["y"] and chip["y"] + chip["height"] <= text["bottom"]
-
-    assert is_in_sight(129) and page.evaluate("scrollY") == 0  # the text is scrolled alone
-    page.locator(".attn-chip").nth(130 + 3).click()  # in the other view
-    assert is_in_sight(3) and not is_in_sight(129)
-
-
-def test_a_tapped_tile_brings_the_large_map_into_the_window_and_far_ones_wait(show):
-    page = show(HeadAtlas(made_atlas(12, 12, 12)[0]), width=360)
+def test_on_a_phone_what_is_chosen_comes_into_sight_and_far_tiles_wait(show):
+    page = show(HeadAtlas(made_atlas(12, 12, 130)[0]), width=360)
     page.set_viewport_size({"width": 360, "height": 640})
+    text, chip = box(page, ".attn-text"), page.locator(".attn-chip").last.bounding_box()
+    assert text["top"] <= chip["y"] and chip["y"] + chip["height"] <= text["bottom"]
+    assert page.evaluate("scrollY") == 0  # the text is scrolled alone
     page.wait_for_function(DRAWN)
     drawn = f"[...document.querySelectorAll('.attn-tile canvas')].map({IS_DRAWN})"
-    assert not page.evaluate(drawn)[-1] and box(page, ".attn-heads")["height"] < 640
+    assert not page.evaluate(drawn)[-1]
     page.locator(".attn-tile").last.focus()
     page.wait_for_function(f"{drawn}.slice(-3).every(Boolean)")
-    assert not all(page.evaluate(drawn))
-    page.evaluate(DRAW_ALL)
-    assert all(page.evaluate(drawn))
     page.locator(".attn-tile").nth(9).tap()
     assert box(page, ".attn-plot")["top"] < 640 - 100
 
 
-def test_odd_tokens_can_be_read(show):
-    shown = {
-        "": "(empty)", " ": "␣", "\n": "⏎", " the ": "␣the␣", "\u200b": "U+200B",
-        "\u00a0": "U+00A0", "a b": "a b",
-        "\U0001f469\u200d\U0001f680": "\U0001f469\u200d\U0001f680",
-    }  # fmt: skip
-    page = show(HeadAtlas(made_atlas(T=8, tokens=[*shown])[0]))
-    assert page.locator(".attn-chip").all_inner_texts() == [*shown.values()]
+ODD = {
+    "</script>": "</script>", "ש\u202eל": "ש\u202eל", "\n": "⏎", "": "(empty)", " the ": "␣the␣",
+    "\u00a0": "U+00A0", "\U0001f469\u200d\U0001f680": "\U0001f469\u200d\U0001f680",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     """An atlas of 144 heads with odd tokens, saved as it stands."""
-    odd = ["</script>", "ש\u202eל", "\n", "", "<!--", "\U0001f469\u200d\U0001f680", "\ud800"]
-    tokens = [*odd, *(f"token{i}" for i in range(121))]
+    tokens = [*ODD, "<!--", "\ud800", *(f"token{i}" for i in range(119))]
     path = tmp_path_factory.mktemp("atlas") / "atlas of heads.html"
     atlas, _ = made_atlas(12, 12, 128, tokens=tokens, name="a </title><img> &amp; model")
     widget = HeadAtlas(atlas)
@@ -345,27 +279,8 @@ def test_the_file_opens_from_a_folder_and_asks_nobody(browser, file, width, sche
         assert page.locator(".attn-heading").first.inner_text().startswith("Layer 3, head 4")
         assert page.locator("[aria-pressed=true]").get_by_text("highest first").count() == 1
         assert row_of(page) == [["</script>", "1.00"]]
+        assert page.locator(".attn-chip").all_inner_texts()[: len(ODD)] == [*ODD.values()]
         page.get_by_text("The texts, token by token").click()
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert violations_on(page) == []
         assert problems == []
-
-
-def test_a_damaged_file_says_so(browser, file, tmp_path):
-    broken = tmp_path / "broken.html"
-    text = file.read_text(encoding="utf-8")
-    broken.write_text(text.replace('"head": 27', '"head": 144'), encoding="utf-8")
-    with open_page(browser, broken.as_uri()) as (page, _):
-        alert = page.get_by_role("alert").inner_text()
-    assert "could not be started: head should be one of 0 to 143, but is 144" in alert
-
-
-def test_other_engines_open_the_file(engine, file):
-    engine.open(file.as_uri())
-    wait_for(engine, f"() => document.querySelector('.attn-tile') !== null && {DRAWN}")
-    selector, key = KEY
-    before = engine.evaluate("() => document.querySelectorAll('.attn-tile').length")
-    assert before == 144 and engine.evaluate(FOCUS, selector)
-    for _ in range(4):
-        engine.press(key)
-    wait_for(engine, "() => document.querySelectorAll('.attn-tile').length < 144")

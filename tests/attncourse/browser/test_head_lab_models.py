@@ -1,4 +1,7 @@
-"""HeadLab's other models in a real browser: a reader's own, one that may not look, two layers."""
+"""HeadLab's other models in a real browser: a reader's own, one that may not look, two layers.
+
+And how a state names a trained model: by its digest.
+"""
 
 import re
 from contextlib import nullcontext
@@ -24,11 +27,12 @@ RELATION = "verb>object"
 TOLD = ".attn-forbid + .attn-note"  # of what becomes of the answers
 INDUCTION = RECIPES["induction-short"].task
 HEADS = ["1.1", "1.2", "2.1", "2.2"]  # of two layers
-# Whether these are the shares that stand somewhere.
-SHARES = """([selector, shares]) => {
-  const found = [...document.querySelectorAll(selector)].map((node) => Number(node.textContent));
-  return found.length === shares.length &&
-    found.every((share, i) => Math.abs(share - shares[i]) < 0.0051);
+# Whether these numbers, and no others, stand in some places.
+STAND_THERE = r"""([selector, numbers]) => {
+  const texts = [...document.querySelectorAll(selector)].map((node) => node.innerText);
+  const found = texts.join().match(/\d?\.\d\d/g) ?? [];
+  return found.length === numbers.length &&
+    found.every((text, i) => Math.abs(Number(text) - numbers[i]) < 0.0051);
 }"""
 
 
@@ -52,7 +56,6 @@ def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_
     model = own_model()
     page = lab(labs.quick(None, steps=1, model=model, recipe={"warmup": 0, "lr": 1e-12}))
     assert labs.texts(page, ".attn-ticks span") == ["2", "4", "8"]
-    assert page.evaluate("workers") == 0
     own_weights = page.get_by_label("Begin with your model's own weights")
     own_weights.check()
     labs.tells(page, "No head is muted")
@@ -62,15 +65,11 @@ def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_
     labs.tells(page, f"with {name}")
     state = labs.with_numbers_of(page, own_model()).state_dict()
     torch.testing.assert_close(dict(state), dict(model.state_dict()), atol=1e-6, rtol=0)
-    assert labs.texts(page, ".attn-repeated") == [""]  # this is no repetition
-    assert page.locator(".attn-run-dot").count() == 0
+    assert page.locator(".attn-run-dot").count() == 0  # this is no repetition
     own_weights.uncheck()
     assert labs.kept(page, 2) == [name, "4 heads, seed 0"]
     ticks = page.locator(".attn-kept [type=checkbox]")  # what began with them isn't kept beside
     assert [tick.is_visible() for tick in ticks.all()] == [False, True]
-    other = labs.with_numbers_of(page, own_model()).state_dict()
-    weights = "blocks.0.attention.W_q.weight"
-    assert not torch.allclose(other[weights], state[weights], atol=1e-3)
     page.locator(labs.SLIDER).press("ArrowRight")
     assert own_weights.is_hidden()
     labs.kept(page, 3)
@@ -80,20 +79,11 @@ def test_a_readers_model_is_trained_on_or_in_its_form_with_the_numbers_of_heads_
 
 
 CASES = {  # a task, what guessing gets, a number of heads, and what else a lab of it is given
-    "concord": (concord, "0.25", 4, {"steps": 120, "sentence": labs.LONGEST}),
     "keys": (lookup(values=4), "0.25", 2, {"symbols": 4, "steps": 400}),
     "places, MLP": (diagonals(symbols=4), "0.25", 2, {"symbols": 4, "mlp": True}),
     "own": (concord, "0.25", 4, {"model": own_model(), "from_weights": True}),
     "induction": (INDUCTION, "0.08", 2, {"steps": 100}),
 }
-
-
-# Whether words tell these numbers.
-IN_WORDS = r"""([place, numbers]) => {
-  const told = document.querySelector(place)?.innerText.match(/\d?\.\d\d/g) ?? [];
-  const isNear = (text, i) => Math.abs(Number(text) - numbers[i]) < 0.0051;
-  return told.length === numbers.length && told.every(isNear);
-}"""
 
 
 def found_by(model, task, sentence, batch, muted=(), relation=None, heads=None):
@@ -111,36 +101,13 @@ def found_by(model, task, sentence, batch, muted=(), relation=None, heads=None):
     with changed(batch):
         options = {"key_mask": batch.key_mask, "head_masks": labs.masks_of(model, muted)}
         logits = model(batch.tokens, **options).logits
-    rights = [
-        (logits[own.readout].argmax(-1) == batch.answers[own.readout])[
-            batch.partners[own.name] >= 0
-        ]
-        for own in task.relations
-    ]
+    rights = []
+    for own in task.relations:
+        is_right = logits[own.readout].argmax(-1) == batch.answers[own.readout]
+        rights.append(is_right[batch.partners[own.name] >= 0])
     if len(rights) == 2:  # needs of one place, which may both be right
         rights.append(rights[0] & rights[1])
     return answers, [right.double().mean().item() for right in rights]
-
-
-def read_by_keys(page, sentence, model, heads):
-    """Enlarge each head, and have the weight read with which a word looks at its partner."""
-    layers = model(torch.tensor([sentence.ids]), need_weights=True).weights
-    pairs = [next(iter(found.items())) for found in sentence.partners.values() if found]
-    row, partner = pairs[0]
-    is_alone = len({row for found in sentence.partners.values() for row in found}) == 1
-    plot, words = page.locator(".attn-plot"), sentence.words
-    for head, (name, weights) in enumerate(zip(heads, torch.cat(layers, 1)[0], strict=True)):
-        page.locator(".attn-tile:visible").nth(head).click()
-        expect(plot).to_have_attribute("aria-label", re.compile(f"head {name};"))
-        plot.focus()
-        if head == 0:
-            page.keyboard.press("Home")
-            for key in ["ArrowDown"] * (not is_alone) * row + ["ArrowRight"] * partner:
-                page.keyboard.press(key)
-        looks = f"{words[row]} looks at {words[partner]} with {short(weights[row, partner])}. That"
-        assert page.locator(".attn-read").inner_text().startswith(looks)
-    sizes = plot.locator("canvas").evaluate("({width, height}) => [width, height]")
-    assert sizes == [len(words), 1 if is_alone else len(words)]  # one row is drawn alone
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -148,36 +115,38 @@ def read_by_keys(page, sentence, model, heads):
 def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, case):
     task, chance, h, options = CASES[case]
     kind = task.name.split("-")[0]
-    page = lab(labs.quick(h, task=kind, held_out=HELD_OUT, **options))
-    if case != "own":
-        labs.train(page)
-    labs.tells(page, "No head is muted")
+    sentence = concord.read(labs.LONGEST) if task is concord else labs.first_of(task)
+    page = lab(labs.quick(h, task=kind, held_out=HELD_OUT, sentence=labs.LONGEST, **options))
     if case == "own":  # as it came
+        labs.tells(page, "No head is muted")
         model = options["model"]
         assert page.locator(".attn-curve[d^=M]").count() == 0
-        assert page.locator("progress").evaluate("bar => bar.value") == 0
     else:
+        labs.train(page)
+        labs.tells(page, "No head is muted")
         model = labs.model_of(page, h, task, **{"d_ff": 128} if "MLP" in case else {})
-    read = options.get("sentence", HeadLab().sentence)
-    sentence = concord.read(read) if task is concord else labs.first_of(task)
     batch = pack(list(task.sentences(HELD_OUT, seed=labs.HELD_OUT_SEED)))
     heads = HEADS if kind == "induction" else [str(head + 1) for head in range(h)]
 
     def compare(*change):
         answers, shares = found_by(model, task, sentence, batch, *change)
         assert labs.answers_on(page) == answers
-        page.wait_for_function(SHARES, arg=[labs.BARS, shares])
+        page.wait_for_function(STAND_THERE, arg=[labs.BARS, shares])
         wrong = sum(not right for own in answers for _, right in own)
         assert re.search(rf"\b{wrong or 'none'} (is|are) wrong", said(page))
         return shares
 
     shares = compare()
+    per_layer = " a layer" if kind == "induction" else ""
+    assert labs.texts(page, ".attn-kept button")[0].startswith(f"{h} heads{per_layer}, ")
     unfold(page)
+    commands = labs.texts(page, ".attn-digest code")[1:]  # none trains other recipes than ours
+    assert len(commands) == (case == "induction")
     rows = page.locator("details tbody tr").evaluate_all(labs.CELLS)
     cells = {name: numbers for name, *numbers in rows}
     if len(shares) == 3:
-        both = [short(1 / len(next(iter(task.readouts.values()))) ** 2), "–", short(shares[2], 3)]
-        assert cells["both"][:3] == both and f"both ({short(shares[2])})" in said(page)
+        assert cells["both"][:3] == [short(float(chance) ** 2), "–", short(shares[2], 3)]
+        assert f"both ({short(shares[2])})" in said(page)
     layers = model(batch.tokens, key_mask=batch.key_mask, need_weights=True).weights
     for relation, right in zip(task.relations, shares, strict=False):
         name, partners = relation.name.replace(">", " → "), batch.partners[relation.name]
@@ -187,8 +156,7 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
         if kind == "diagonals":  # where a fixed distance is the task itself
             asking = [row for row in range(task.length) if partners[0, row] >= 0]
             behind, distance = "", sum(1 / (row + 1) for row in asking) / len(asking)
-        numbers = [chance, short(distance, 3) + behind, short(right, 3)]
-        assert cells[name][:3] == numbers
+        assert cells[name][:3] == [chance, short(distance, 3) + behind, short(right, 3)]
         assert list(map(float, cells[name][3:])) == pytest.approx(scores.heads.tolist(), abs=0.001)
         row = page.locator(".attn-score", has_text=name)
         assert labs.texts(row, ".attn-best") == [heads[scores.best]]
@@ -198,27 +166,43 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
             "lines => lines.map(({style, hidden}) => hidden ? null : parseFloat(style.left) / 100)"
         )
         assert lines == pytest.approx([float(chance), distance], abs=0.0051)
-    read_by_keys(page, sentence, model, heads)
-    for muted in ([1], [len(heads) - 2, len(heads) - 1], []):
+    # By keys the weight is read with which a word looks at its partner, in each head.
+    maps = torch.cat(model(torch.tensor([sentence.ids]), need_weights=True).weights, 1)[0]
+    row, partner = next(pair for pairs in sentence.partners.values() for pair in pairs.items())
+    plot, words = page.locator(".attn-plot"), sentence.words
+    for head, name in enumerate(heads):
+        tile = page.locator(".attn-tile:visible").nth(head)
+        assert style(tile, "borderTopColor") == labs.in_rgb(palette.head_color(head % h))
+        tile.click()
+        expect(plot).to_have_attribute("aria-label", re.compile(f"head {name};"))
+        plot.focus()
+        for key in (["ArrowDown"] * row + ["ArrowRight"] * partner) * (head == 0):
+            page.keyboard.press(key)  # then it stays in the cell
+        looks = f"{words[row]} looks at {words[partner]} with {short(maps[head, row, partner])}. "
+        assert page.locator(".attn-read").inner_text().startswith(looks)
+    rows = plot.locator("canvas").evaluate("({height}) => height")
+    assert rows == (1 if kind == "lookup" else len(words))  # where one row asks, it is drawn alone
+    for muted in ([len(heads) - 2, len(heads) - 1], []):
         for head, name in enumerate(heads):
             page.get_by_label(f"head {name} works").set_checked(head not in muted)
         labs.tells(page, f"{' and '.join(heads[head] for head in muted) or 'is muted'}: of ")
         assert page.get_by_role("button", name=", muted").count() == len(muted)
         compare(muted)
-    relation = RELATION if task is concord else task.relations[0].name
+    place = [own.name for own in task.relations].index(RELATION) if task is concord else 0
+    relation = task.relations[place].name
     page.get_by_label("Forbid a look:").select_option(relation.replace(">", " → "))
     where = page.get_by_label("Forbidden in")
-    for i, own in enumerate((None, [0], [1])):
-        where.select_option(index=i)
+    for index, own in ((0, None), (2, [1])):
+        where.select_option(index=index)
         labs.tells(page, f" in {where.input_value()}: of ")
         now = compare((), relation, own)
-        if case == "keys" and own is None:  # it has learned both: one falls, the other stays
+        if case == "keys" and index == 0:  # it has learned both: one falls, the other stays
             assert now[0] < 0.5 < min(shares[0], now[1])
-        place = [one.name for one in task.relations].index(relation)
-        page.wait_for_function(IN_WORDS, arg=[TOLD, [shares[place], now[place]]])
-        last = [own is None or head in own for head in range(h)]
+        page.wait_for_function(STAND_THERE, arg=[TOLD, [shares[place], now[place]]])
         blank = [path != "" for path in barred(page)]
-        assert blank == [False] * (len(heads) - h) + last
+        assert blank == [False] * (len(heads) - h) + [
+            own is None or head in own for head in range(h)
+        ]
     page.get_by_label(f"head {heads[-1]} works").uncheck()
     labs.tells(page, f"{heads[-1]}. Forbidden: ")
     compare([len(heads) - 1], relation, [1])
@@ -226,47 +210,36 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
 
 @pytest.mark.everyday
 def test_by_keys_a_look_is_forbidden_and_allowed_again(lab):
-    """The answers that hang on it fall, as torch says, and come back; heads are muted, too."""
     widget = HeadLab(model=data.load("concord")[0], from_weights=True)
     widget.set_trait("held_out", HELD_OUT)
     page = lab(widget)
     labs.tells(page, "No head is muted")
     places = (labs.BARS, TOLD, ".attn-sharing .attn-heading")
     before = [labs.texts(page, place) for place in places]
-    own = [relation.name for relation in concord.relations].index(RELATION)
-    which, legend = page.get_by_label("Forbid a look:"), page.locator(".attn-legend")
-    legend = legend.filter(has=page.locator(".attn-before-key"))
+    which = page.get_by_label("Forbid a look:")
     which.focus()
-    for _ in range(1 + own):
+    while which.input_value() != "verb → object":
         page.keyboard.press("ArrowDown")
-    assert which.input_value() == "verb → object"
-    for head, name in ((None, "all heads"), (0, "head 1"), (1, "head 2")):
-        page.keyboard.press("Tab")
-        if head is not None:
-            page.keyboard.press("ArrowDown")
-        page.keyboard.press("Shift+Tab")
-        labs.tells(page, f"Forbidden: verb → object in {name}: of 10")
-        cell = "M9 3h1v1h-1z"  # gave, nephew
-        assert barred(page) == [cell if head in (None, tile) else "" for tile in range(4)]
-        if head is None:
-            expect(page.locator(TOLD)).to_contain_text("now")
-            assert float(labs.texts(page, labs.BARS)[own]) < 0.5 < float(before[0][own])
-            assert len(labs.texts(page, places[2])[0]) > len(before[2][0])  # of it as trained
-            assert "no look" in legend.inner_text() and "no head" not in legend.inner_text()
-            row = page.locator(".attn-score", has_text="verb → object")
-            assert row.locator(".attn-number").all_inner_texts()[1] == "0.00"
-            assert row.locator(".attn-best").inner_text() == ""  # nobody
-            assert row.locator(".attn-before:visible").count() == 2
-            page.locator(".attn-plot").focus()
-            for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 9:
-                page.keyboard.press(key)
-            read = page.locator(".attn-read").inner_text()
-            assert read.startswith("gave looks at nephew with 0.00. ") and "forbidden" in read
-            which.focus()
-    page.get_by_label("head 1 works").uncheck()
-    labs.tells(page, "Muted: head 1. Forbidden: verb → object in head 2: of 10 answers")
-    assert "no look" in legend.inner_text() and "no head" in legend.inner_text()
-    page.get_by_label("head 1 works").check()
+    labs.tells(page, "Forbidden: verb → object in all heads: of 10")
+    cell = "M9 3h1v1h-1z"  # gave, nephew
+    assert barred(page) == [cell] * 4
+    expect(page.locator(TOLD)).to_contain_text("now")
+    row = page.locator(".attn-score", has_text="verb → object")
+    assert labs.texts(row, ".attn-number")[1] == "0.00"
+    assert labs.texts(row, ".attn-best") == [""]  # nobody
+    assert row.locator(".attn-before:visible").count() == 2
+    legend = page.locator(".attn-legend", has=page.locator(".attn-before-key")).inner_text()
+    assert "no look" in legend and "no head" not in legend
+    page.locator(".attn-plot").focus()
+    for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 9:
+        page.keyboard.press(key)
+    read = page.locator(".attn-read").inner_text()
+    assert read.startswith("gave looks at nephew with 0.00. ") and "forbidden" in read
+    which.focus()
+    for key in ("Tab", "ArrowDown"):
+        page.keyboard.press(key)
+    labs.tells(page, "Forbidden: verb → object in head 1: of 10")
+    assert barred(page) == [cell, "", "", ""]
     which.focus()
     page.keyboard.press("Home")
     labs.tells(page, "No head is muted")
@@ -282,13 +255,8 @@ def test_a_look_stays_forbidden_with_other_heads_but_not_for_one_of_them_nor_in_
     assert (which.input_value(), where.input_value()) == ("verb → object", "all heads")
     press(page, "Two needs: keys")
     assert which.input_value() == "none"
-    options = [one.locator("option").all_inner_texts() for one in (which, where)]
+    options = [labs.texts(one, "option") for one in (which, where)]
     assert options == [["none", "question → first", "question → second"], ["all heads", "head 1"]]
-    press(page, "Concord")
-    assert which.input_value() == "none"
-    widget = HeadLab()
-    widget.forbidden = "1 back"  # a relation of another task
-    assert lab(widget).get_by_label("Forbid a look:").input_value() == "none"
 
 
 @pytest.mark.everyday
@@ -302,8 +270,28 @@ def test_a_state_names_heads_of_the_second_layer_and_another_tab_has_none(lab):
         page.get_by_role("button", name=tab).press("Enter")
         assert labs.texts(page, ".attn-tile-name:visible") == names
         assert labs.texts(page, ".attn-switches label:visible") == names
-    expect(page.locator(labs.SLIDER)).to_have_attribute("aria-valuetext", "2 heads a layer")
-    labs.train(page)
-    press(page, "Another sequence")
-    labs.tells(page, "No head is muted")
-    assert labs.texts(page, ".attn-kept button") == ["2 heads a layer, seed 0"]
+
+
+def test_a_state_has_its_model_and_one_beside_trained_again_and_names_it_by_its_digest(lab):
+    widget = labs.quick(2, steps=100, seed=3, muted=[1])  # which leaves time to read
+    widget.trained, widget.beside, widget.digest = True, [1, 4], "01234567"
+    page = lab(widget)
+    page.wait_for_function("/link .* state /.test(document.querySelector('output').textContent)")
+    labs.tells(page, "Muted: head 2: of ")
+    assert sorted(labs.kept(page, 2)) == ["1 head, seed 4", "2 heads, seed 3"]
+    assert page.get_by_role("checkbox", name="1 head, seed 4: keep beside").is_checked()
+    unfold(page)
+    own = page.locator(".attn-digest strong").inner_text()
+    digests, progress = re.compile(r"\b[0-9a-f]{8}\b"), page.locator(labs.PROGRESS)
+    assert digests.findall(progress.inner_text()) == ["01234567", own]
+    press(page, "Another seed")
+    expect(progress).not_to_contain_text("01234567")
+    for known in (own, "01234567"):  # by the course, which has trained it, too
+        widget.digest = own
+        widget.set_trait("digests", {"2 3": known})
+        page = lab(widget)
+        labs.tells(page, "Muted: head 2: of ")
+        assert digests.findall(page.locator(labs.PROGRESS).inner_text()) == [own]
+        unfold(page)
+        expect(page.locator(".attn-digest")).to_contain_text("The course has trained it")
+        assert ("01234567" in page.locator(".attn-digest").inner_text()) == (known != own)

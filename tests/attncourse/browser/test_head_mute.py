@@ -4,34 +4,29 @@ import re
 
 import pytest
 import torch
-from tools.widget_pages import said, style, unfold
+from playwright.sync_api import expect
+from tools.widget_pages import numbers_in, said, style, unfold
 
 from attncourse.widgets import HeadMute
-from attnlib import palette
 
 
 def by_chance(h=4, T=3, d=6):
     return torch.randn(h, T, d, generator=torch.Generator().manual_seed(5))
 
 
-def random_parts(h=4, T=3, d=6, *, bias=False, **options):
-    options.setdefault("tokens", [f"t{i}" for i in range(T)])
-    return HeadMute(by_chance(h, T, d), torch.linspace(-1, 1, d) if bias else None, **options)
-
-
-def number_in(text):
-    return float(text.replace("−", "-"))
+def random_parts(h=4, T=3, d=6, **options):
+    return HeadMute(by_chance(h, T, d), torch.linspace(-1, 1, d), **options)
 
 
 def example(text):
     """Parts for the tests of what every widget does."""
     labels = [text, "head 2", "head 3", "head 4"]
-    return random_parts(tokens=[text, "b", "c"], labels=labels, bias=True, origin=text)
+    return random_parts(tokens=[text, "b", "c"], labels=labels, origin=text)
 
 
 def largest(text):
     tokens = ["a", text, *"bcdefghijklmnop"]
-    return random_parts(h=16, T=len(tokens), d=128, tokens=tokens, bias=True, origin=text)
+    return random_parts(h=16, T=len(tokens), d=128, tokens=tokens, origin=text)
 
 
 PLACES = {
@@ -47,18 +42,11 @@ PLACES = {
 KEY = ("input[type=checkbox]", "Space")
 DAMAGES = {
     "parts should be 72 numbers": {"parts": bytes(284)},
-    "parts should be 72 numbers in": {"parts": b""},
     "bias should be 6 numbers": {"bias": bytes(20)},
     "h, T and d should be": {"h": 0},
     "tokens should be 3 strings": {"tokens": ["a", "b"]},
-    "labels should be 4 strings": {"labels": None},
-    "token should be": {"token": 3},
     "muted should be": {"muted": [4]},
 }
-
-
-def subsets(h):
-    return [[i for i in range(h) if chosen >> i & 1] for chosen in range(2**h)]
 
 
 def attributes(page, marks, name):
@@ -75,29 +63,23 @@ def attributes(page, marks, name):
 AFTER_PAINT = "() => new Promise((seen) => requestAnimationFrame(() => setTimeout(seen)))"
 
 
-def rgb(color):
-    return f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
-
-
 @pytest.mark.parametrize(
     ("h", "T", "d", "bias", "dtype"),
-    [(3, 2, 4, 0, torch.bfloat16), (2, 3, 7, 1, torch.float64), (1, 1, 1, 1, torch.float32)],
+    [(3, 2, 4, 0, torch.bfloat16), (2, 3, 7, 1, torch.float64)],
 )
 def test_bars_dots_axis_table_and_sentence_tell_every_subset(show, h, T, d, bias, dtype):
-    given = by_chance(h, T, d).to(dtype).mT.contiguous().mT.requires_grad_()
-    offset = torch.linspace(-1, 1, d).to(dtype) if bias else torch.zeros(1)
-    parts, offset = given.detach()[:, -1].double(), offset.double()
+    given, offset = by_chance(h, T, d).to(dtype), bias * torch.linspace(-1, 1, d).double()
     tokens = [f"t{i}" for i in range(T)]
     page = show(HeadMute(given, offset if bias else None, tokens=tokens, token=T - 1))
+    parts = given[:, -1].double()
     unfold(page)
     full, terms = parts.sum(0) + offset, torch.cat([offset.expand(d)[None], parts])[-h - bias :]
-    assert page.locator(".attn-legend .attn-entry").count() == 2 + bias
     bars, switches = page.locator(".attn-bars g"), page.locator("label")
     for head, switch in enumerate(switches.all()):
-        length, color = parts[head].norm(), rgb(palette.head_color(head))
-        assert switch.inner_text().split() == ["head", f"{head + 1}", "length", f"{length:.2f}"]
+        length = f"{parts[head].norm():.2f}"
+        assert switch.inner_text().split() == ["head", f"{head + 1}", "length", length]
+        color = style(switch.locator(".attn-swatch"), "backgroundColor")
         assert style(bars.nth(head + bias).locator("rect").first, "fill") == color
-        assert style(switch.locator(".attn-swatch"), "backgroundColor") == color
 
     def drawn():
         tops, heights = (attributes(page, ".attn-bars rect", name) for name in ("y", "height"))
@@ -111,8 +93,8 @@ def test_bars_dots_axis_table_and_sentence_tell_every_subset(show, h, T, d, bias
         "all => all.map(({textContent, style}) => [textContent, parseFloat(style.top)])"
     )
     for text, top in ticks:
-        assert top == pytest.approx(float(zero[0] - unit * number_in(text)), abs=0.1)
-    for muted in subsets(h):
+        assert top == pytest.approx(float(zero[0] - unit * numbers_in(text)[0]), abs=0.1)
+    for muted in ([i for i in range(h) if chosen >> i & 1] for chosen in range(2**h)):
         for head, box in enumerate(page.get_by_role("checkbox").all()):
             box.set_checked(head not in muted)
         page.evaluate(AFTER_PAINT)
@@ -126,13 +108,9 @@ def test_bars_dots_axis_table_and_sentence_tell_every_subset(show, h, T, d, bias
         torch.testing.assert_close(tops, zero - unit * ends, atol=1e-3, rtol=0)
         torch.testing.assert_close(dots[0], ghosts)  # and the scale stays
         torch.testing.assert_close(dots[1], zero - unit * left, atol=1e-3, rtol=0)
-        for end, y in zip(("y1", "y2"), dots, strict=True):  # a line from dot to dot
-            assert torch.equal(attributes(page, ".attn-shift", end), y)
-        rows = page.locator("tbody tr").all()
-        cells = [[*map(number_in, row.locator("td").all_text_contents())] for row in rows]
-        numbers = torch.stack([*parts, full, left], 1)
-        cells = torch.tensor(cells, dtype=torch.float64)[:, -h - 2 :]
-        torch.testing.assert_close(cells, numbers, atol=6e-4, rtol=0)
+        cells = numbers_in(" ".join(page.locator("tbody td").all_text_contents()))
+        cells = torch.tensor(cells, dtype=torch.float64).view(d, -1)[:, -h - 2 :]
+        torch.testing.assert_close(cells, torch.stack([*parts, full, left], 1), atol=6e-4, rtol=0)
         marked = [")" in title for title in page.locator("thead th").all_inner_texts()[-h - 2 : -2]]
         assert marked == [head in muted for head in range(h)]
         told = said(page)
@@ -152,20 +130,15 @@ def test_one_head_alone_is_heard_at_one_press_and_no_share_is_told_of_an_output_
     boxes, swap = page.get_by_role("checkbox"), page.get_by_role("button", name="others")
     assert "%" not in said(page)
     for change, muted, length in (
-        (lambda: None, [2], ["113.14"]),
-        (swap.click, [1, 3], ["113.14"]),
-        (boxes.nth(1).uncheck, [1, 2, 3], ["0"]),
-        (boxes.nth(0).check, [2, 3], ["113.14"]),
-        (boxes.nth(0).uncheck, [1, 2, 3], ["0"]),  # in the order of heads, not of clicks
+        (lambda: None, [2], 113.14),
+        (swap.click, [1, 3], 113.14),
+        (boxes.nth(1).uncheck, [1, 2, 3], 0),
+        (boxes.nth(0).check, [2, 3], 113.14),
+        (boxes.nth(0).uncheck, [1, 2, 3], 0),  # in the order of heads, not of clicks
     ):
         change()
         assert [box.is_checked() for box in boxes.all()] == [i not in muted for i in (1, 2, 3)]
-        assert re.findall(r"head (\d)|by (\S+)", said(page)) == [
-            *((f"{i}", "") for i in muted),
-            *(("", text) for text in length),
-        ]
-    swap.click()
-    assert [box.is_checked() for box in boxes.all()] == [True] * 3
+        assert numbers_in(said(page)) == [*muted, length]
 
 
 def test_the_token_is_chosen_by_keys_and_by_touch(show):
@@ -173,29 +146,27 @@ def test_the_token_is_chosen_by_keys_and_by_touch(show):
     unfold(page)
     page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
     tokens = page.get_by_role("radio")
-    shown = page.locator("tbody tr").first.locator("td").first
+    shown = page.locator("tbody tr").first.locator("td").nth(1)  # after the bias
     numbers = [f"{number:.3f}".replace("-", "−") for number in by_chance()[0, :, 0]]
     page.locator(".attn-choice [tabindex='0']").focus()
     for key, chosen in (
-        ("ArrowRight", 1), ("ArrowDown", 2), ("ArrowRight", 0), ("ArrowLeft", 2), ("Home", 0),
-        ("ArrowUp", 2), ("End", 2), ("ArrowLeft", 1),
+        ("ArrowRight", 1), ("ArrowDown", 2), ("ArrowRight", 0), ("ArrowUp", 2), ("Home", 0),
+        ("End", 2), ("ArrowLeft", 1),
     ):  # fmt: skip
         page.keyboard.press(key)
         assert page.evaluate("lastKey.defaultPrevented")
-        checked = [token.get_attribute("aria-checked") for token in tokens.all()]
-        assert checked == [str(i == chosen).lower() for i in range(3)]
-        assert tokens.nth(chosen).evaluate("token => token === document.activeElement")
+        assert tokens.nth(chosen).get_attribute("aria-checked") == "true"
+        expect(tokens.nth(chosen)).to_be_focused()
         assert shown.inner_text() == numbers[chosen]
-    tokens.nth(2).tap()
-    assert shown.inner_text() == numbers[2]
     tokens.nth(0).tap()
+    assert shown.inner_text() == numbers[0]
     page.keyboard.press("Tab")  # past the others
     page.keyboard.press("Space")
     assert not page.get_by_role("checkbox").first.is_checked()
 
 
 def test_in_forced_colors_the_dots_are_seen(show):
-    page = show(random_parts(bias=True))
+    page = show(example("a"))
     page.emulate_media(forced_colors="active")
     dot = style(page.locator(".attn-left"), "backgroundColor")
     assert dot == style(page.locator(".attn-dot").first, "fill")

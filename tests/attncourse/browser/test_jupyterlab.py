@@ -1,8 +1,5 @@
 """Every widget in a real JupyterLab, with a kernel: moved by keys, heard in Python."""
 
-import json
-import time
-
 import nbformat
 import pytest
 from playwright.sync_api import expect
@@ -31,7 +28,7 @@ def listen(name):
         value = change["new"]
         value = value.tolist() if isinstance(value, torch.Tensor) else value
         with heard:
-            print(json.dumps([name, change["name"], value]))
+            print(name, change["name"], json.dumps(value))
 
     shown[name] = widget = about(name).example("a")
     traits = widget.traits(sync=True)
@@ -42,61 +39,47 @@ def listen(name):
 
 heard
 """
-FROM_PYTHON = "shown['query_compass'].query = [0.25, -0.5]"
+FROM_PYTHON = [
+    "shown['query_compass'].query = [0.25, -0.5]",
+    "shown['head_mute'].token = 99; shown['head_mute']",
+    "shown['head_mute'].token = 1",
+]
 
 # JupyterLab and its extensions chat about what they do; they have no warnings and no errors.
 CHATTER = ("console log: ", "console debug: ", "console info: ")
 
 
-class Widget:
-    """A widget in the notebook, used as a reader would."""
+class Notebook:
+    """A notebook in JupyterLab: a cell that hears, one for each widget, those that change some."""
 
-    def __init__(self, name, page):
-        self.name, self.page = name, page
-        self.number = 1 + COMPLETE.index(name)
-        self.cell = page.locator(".jp-CodeCell").nth(self.number)
-        self.view = self.cell.locator(".attn-widget")
+    def __init__(self, page):
+        self.page = page
+        self.cells = page.locator(".jp-CodeCell")
 
-    def show(self):
-        """Run the widget's cell, unless that was done."""
-        if self.view.count():
-            return
-        run(self.cell)
-        errors = self.cell.locator("[data-mime-type='application/vnd.jupyter.stderr']")
-        self.view.or_(errors).first.wait_for(timeout=60_000)  # also an import takes its time
-        assert errors.all_inner_texts() == [], f"{self.name} isn't shown"
+    def cell_of(self, name):
+        return self.cells.nth(1 + COMPLETE.index(name))
 
-    def heard(self, *traits):
-        """Return what the observer in Python printed of these traits, or all: values, in order."""
-        printed = self.page.locator(".jp-CodeCell").first.locator(".jp-OutputArea-output pre")
-        lines = [json.loads(line) for line in "".join(printed.all_text_contents()).splitlines()]
-        return [
-            value
-            for name, trait, value in lines
-            if name == self.name and (trait in traits or not traits)
-        ]
+    def show(self, name):
+        """Return the view of a widget, whose cell is run unless that was done."""
+        cell = self.cell_of(name)
+        view = cell.locator(".attn-widget")
+        if view.count() == 0:
+            run(cell)
+            errors = cell.locator("[data-mime-type='application/vnd.jupyter.stderr']")
+            view.or_(errors).first.wait_for(timeout=60_000)  # also an import takes its time
+            assert errors.all_inner_texts() == []
+        return view
 
-    def waits(self, is_true, what):
-        """Wait until Python has heard something."""
-        end = time.monotonic() + 10
-        while not is_true():
-            if time.monotonic() > end:
-                pytest.fail(f"{self.name}: Python should hear {what}, but heard {self.heard()}")
-            self.page.wait_for_timeout(20)
+    def hears(self, words):
+        """Wait until the observer in Python has printed a widget's name, a trait and a value."""
+        expect(self.cells.first).to_contain_text(words)
 
-    def tells(self, trait, expected):
-        """Wait until the observer has printed this value of a trait last."""
-        self.waits(lambda: self.heard(trait)[-1:] == [expected], f"{trait} {expected}")
-
-    def keeps_focus_and_keys(self):
+    def keeps_keys_of(self, name):
         """Keys also move JupyterLab's active cell, or add some; here they must not."""
-        has_focus = self.view.evaluate("view => view.contains(document.activeElement)")
-        assert has_focus, f"{self.name} has lost the focus"
-        active = self.page.locator(".jp-Cell").evaluate_all(
-            "cells => cells.map((cell) => cell.classList.contains('jp-mod-active'))"
-        )
-        expected = [i == self.number for i in range(len(COMPLETE) + 2)]
-        assert active == expected, f"keys for {self.name} moved JupyterLab's active cell"
+        assert self.show(name).evaluate("view => view.contains(document.activeElement)")
+        active = self.page.locator(".jp-Cell.jp-mod-active")
+        assert active.count() == 1 and "jp-mod-active" in self.cell_of(name).get_attribute("class")
+        assert self.cells.count() == 1 + len(COMPLETE) + len(FROM_PYTHON)
 
 
 def run(cell):
@@ -109,7 +92,7 @@ def run(cell):
 def session(browser, tmp_path_factory):
     """Open the notebook in JupyterLab and run its first cell; give the page and its problems."""
     folder = tmp_path_factory.mktemp("lab")
-    cells = [SETUP, *(f"listen({name!r})" for name in COMPLETE), FROM_PYTHON]
+    cells = [SETUP, *(f"listen({name!r})" for name in COMPLETE), *FROM_PYTHON]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
@@ -127,74 +110,61 @@ def session(browser, tmp_path_factory):
 
 
 @pytest.fixture
-def widget(session):
-    """Return a function from a name to that widget; what goes wrong on the page fails the test."""
+def notebook(session):
+    """Return the notebook; what goes wrong on the page fails the test."""
     page, problems = session
-
-    def shown(name):
-        found = Widget(name, page)
-        found.show()
-        return found
-
-    yield shown
+    yield Notebook(page)
     serious = [problem for problem in problems if not problem.startswith(CHATTER)]
     problems.clear()
     assert serious == []
 
 
 @pytest.mark.parametrize("name", COMPLETE)
-def test_python_hears_a_key_and_jupyterlab_takes_none(widget, name):
-    shown = widget(name)
+def test_python_hears_a_key_and_jupyterlab_takes_none(notebook, name):
+    view = notebook.show(name)
     selector, key = about(name).KEY
-    before = len(shown.heard())
-    shown.view.locator(selector).first.press(key)
-    shown.waits(lambda: len(shown.heard()) > before, key)
-    shown.page.keyboard.press("ArrowDown")  # to whatever has the focus still
-    shown.keeps_focus_and_keys()
-    fields = shown.view.locator("input[type=text]:visible")
+    view.locator(selector).first.press(key)
+    notebook.hears(f"{name} ")
+    keyboard = notebook.page.keyboard
+    keyboard.press("ArrowDown")  # to whatever has the focus still
+    notebook.keeps_keys_of(name)
+    fields = view.locator("input[type=text]:visible")
     if fields.count():
         fields.first.press("End")
         before = fields.first.input_value()
-        shown.page.keyboard.type("1dd")  # which would delete a cell
+        keyboard.type("1dd")  # which would delete a cell
         assert fields.first.input_value() == f"{before}1dd"
-        shown.keeps_focus_and_keys()
+        notebook.keeps_keys_of(name)
 
 
-def test_a_widget_follows_python_and_a_mouse(widget):
-    compass = widget("query_compass")
-    heading = compass.view.locator(".attn-heading").first
-    run(compass.page.locator(".jp-CodeCell").last)
-    expect(heading).to_contain_text("(0.25, −0.5)")
-    handle = compass.view.locator(".attn-handle")
-    handle.scroll_into_view_if_needed()
-    box = handle.bounding_box()
-    compass.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    compass.page.mouse.down()
-    compass.page.mouse.move(box["x"] + 50, box["y"] - 40, steps=4)
-    compass.page.mouse.up()
-    shown = heading.inner_text()  # "Query (1.05, .32) among"
-    query = [float(number) for number in shown[shown.index("(") + 1 : shown.index(")")].split(",")]
-    assert query != [0.25, -0.5]
-    compass.tells("query", query)
+def test_a_widget_follows_python_and_python_hears_what_is_typed_and_committed(notebook):
+    compass, heads, predict = map(notebook.show, ("query_compass", "two_heads", "predict"))
+    run(notebook.cells.nth(-3))
+    expect(compass.locator(".attn-heading").first).to_contain_text("(0.25, −0.5)")
+    heads.get_by_role("button", name="Back to the start").click()
+    heads.get_by_label("token 0, column 2").first.fill("25")
+    notebook.hears("two_heads x [[1.0, 25.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]")
+    choice = predict.get_by_role("radio").nth(2)
+    choice.tap()
+    notebook.hears("predict choice 2")
+    choice.press("Enter")
+    notebook.hears("predict committed true")
 
 
-def test_a_tensor_and_an_answer_come_to_python_as_they_are_typed(widget):
-    heads = widget("two_heads")
-    heads.view.get_by_role("button", name="Back to the start").click()
-    heads.view.get_by_label("token 0, column 2").first.fill("25")
-    heads.tells("x", [[1, 25, 1, 0], [0, 1, 0, 1]])
-    heads.view.get_by_role("button", name="Back to the start").click()
-    heads.tells("x", [[1, 0, 1, 0], [0, 1, 0, 1]])
-    predict = widget("predict")
-    predict.view.get_by_role("radio").nth(1).tap()
-    predict.tells("choice", 1)
-    predict.view.get_by_role("radio").nth(1).press("Enter")
-    predict.tells("committed", True)
+def test_what_a_cell_sets_wrongly_is_refused_until_it_is_right(notebook):
+    notebook.show("head_mute")
+    sets_wrongly, sets_rightly = notebook.cells.nth(-2), notebook.cells.last
+    alert = notebook.cell_of("head_mute").locator("p[role=alert]")
+    run(sets_wrongly)  # which shows it once more, too
+    for one in (alert, sets_wrongly.locator("p[role=alert]")):
+        expect(one).to_contain_text("token should be one of 0 to")
+    assert sets_wrongly.locator(".attn-widget").count() == 0
+    run(sets_rightly)
+    expect(alert).to_be_hidden()
 
 
-@pytest.mark.parametrize("name", ["head_lab", "name_lab"])
-def test_a_worker_trains_also_in_a_notebook(widget, name):
-    lab = widget(name)
-    lab.view.get_by_role("button", name="Train", exact=True).click()
-    lab.tells("trained", True)
-    expect(lab.view.locator(".attn-progress-text")).to_contain_text("Trained")
+def test_a_worker_trains_also_in_a_notebook(notebook):
+    lab = notebook.show("head_lab")
+    lab.get_by_role("button", name="Train", exact=True).click()
+    notebook.hears("head_lab trained true")
+    expect(lab.locator(".attn-progress-text")).to_contain_text("Trained")

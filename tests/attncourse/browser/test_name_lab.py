@@ -5,13 +5,14 @@ import re
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.head_labs import CELLS, WAIT, with_numbers_of
+from tools import head_labs as labs
+from tools.browser_models import flat
 from tools.widget_pages import numbers_in, press, said, style
 
 from attncourse.tasks import names
 from attncourse.training import RECIPES, evaluate, held_out_sentences
 from attncourse.widgets import NameLab
-from attnlib.model import TransformerModel
+from attnlib.model import TransformerModel, generate
 
 RECIPE = RECIPES["names"]
 
@@ -64,12 +65,6 @@ DAMAGES = {
 }
 
 
-def model_of(page, num_heads):
-    """Torch's copy of the model that a page has trained last."""
-    model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": num_heads})
-    return with_numbers_of(page, model)
-
-
 def samples_on(page):
     """The names on the page, each with what is said of it."""
     return page.locator(".attn-samples li").evaluate_all(
@@ -80,13 +75,13 @@ def samples_on(page):
 def learned(page, model, verb="Trained"):
     """Wait until a page says of a model what it has learned."""
     live = page.locator("output.attn-live")
-    expect(live).to_contain_text(f"{verb} with {model}", timeout=WAIT)
+    expect(live).to_contain_text(f"{verb} with {model}", timeout=labs.WAIT)
 
 
 def right_names(page):
     """Wait until 100 names are drawn; return how many keep all rules."""
     samples = page.locator(".attn-samples")
-    expect(samples).not_to_have_attribute("aria-busy", "true", timeout=WAIT)
+    expect(samples).not_to_have_attribute("aria-busy", "true", timeout=labs.WAIT)
     kept, all_names = numbers_in(page.locator(".attn-kept-share").inner_text())[:2]
     assert all_names == 100
     return kept
@@ -103,24 +98,21 @@ def test_nothing_trains_before_a_reader_asks_for_it_and_random_weights_make_up_n
         slider.press("ArrowRight")
     assert told == [["1", "16"], ["2", "8"], ["4", "4"], ["8", "2"]]  # heads, and their width
     assert len(heights) == 1 and len(chances) == 4
-    press(page, "Another seed", "Sample again")
-    page.get_by_role("textbox").fill("tol")
     page.clock.run_for(5000)
     assert right_names(page) == 0 and len(samples_on(page)) == 8
     assert page.evaluate("workers") == 0
-    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
+    assert page.locator(labs.PROGRESS).inner_text() == "Not trained yet."
 
 
 # Notes what moves while a model trains.
 SEEN = """() => {
-  window.seen = {curve: new Set(), names: new Set(), bars: new Set(), heights: []};
+  const widget = document.querySelector(".attn-widget");
+  const parts = [".attn-curves", ".attn-samples", ".attn-chances"];
+  [window.seen, window.heights] = [parts.map(() => new Set()), new Set()];
   new MutationObserver(() => {
-    seen.curve.add(document.querySelector(".attn-curve")?.getAttribute("d"));
-    seen.names.add(document.querySelector(".attn-samples").textContent);
-    seen.bars.add(document.querySelector(".attn-chances").textContent);
-    seen.heights.push(document.querySelector(".attn-widget").offsetHeight);
-  }).observe(document.querySelector(".attn-widget"),
-             {subtree: true, childList: true, attributes: true, characterData: true});
+    parts.forEach((part, i) => seen[i].add(widget.querySelector(part).innerHTML));
+    heights.add(widget.offsetHeight);
+  }).observe(widget, {subtree: true, childList: true, attributes: true, characterData: true});
 }"""
 TABLES = """tables => tables.map((table) => [...table.tBodies[0].rows].map((row) =>
   [...row.cells].map((cell) => cell.textContent)))"""
@@ -133,51 +125,43 @@ def test_all_moves_while_it_trains_and_then_losses_chances_and_weights_are_torch
     page = lab(widget, width=390)
     page.evaluate(SEEN)
     press(page, "Train")
-    moving = "seen.curve.size > 4 && seen.names.size > 3 && seen.bars.size > 4"
-    page.wait_for_function(moving, timeout=WAIT)
+    page.wait_for_function("seen.every(({size}) => size > 3)", timeout=labs.WAIT)
     assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
-    assert page.evaluate("Math.max(...seen.heights) - Math.min(...seen.heights)") <= 2
+    assert page.evaluate("Math.max(...heights) - Math.min(...heights)") <= 2
     press(page, "Stop")
     learned(page, "4 heads, seed 3", "Stopped")
-    progress = page.locator(".attn-progress-text").inner_text()
-    # The loss of one batch is called that.
-    steps = re.fullmatch(r"Stopped: step ([\d,]+) of 3,000, batch loss \d\.\d\d\.", progress)[1]
-    model = model_of(page, 4)
+    progress = page.locator(labs.PROGRESS).inner_text()
+    steps = re.search(r"step ([\d,]+) of 3,000, batch loss", progress)[1]
+    model = labs.model_of(page, 4, names)
     found = evaluate(model, held_out_sentences(RECIPE)[:60])
     drawing = page.locator(".attn-curve-box").get_attribute("aria-label")
     reached = re.search(r"to (\d\.\d{3})", drawing)[1]
     assert float(reached) == pytest.approx(found.loss, abs=0.001)
     assert f"{found.loss:.2f}" in said(page)
-    for name, loss in widget.guesses.items():
-        assert f"; {name} {loss:.2f}" in drawing
-        assert page.locator(".attn-curve-marks", has_text=f"{name} {loss:.2f}").count() == 1
-    tops = [mark.bounding_box()["y"] for mark in page.locator(".attn-curve-marks span").all()]
+    marks = [f"{name} {loss:.2f}" for name, loss in widget.guesses.items()]
+    assert all(f"; {mark}" in drawing for mark in marks)
+    spans = [page.locator(".attn-curve-marks span", has_text=mark) for mark in marks]
+    tops = [span.bounding_box()["y"] for span in spans]
     assert tops == sorted(tops)  # a larger loss stands higher; the largest is named first
     page.locator("summary", has_text="The numbers").click()
-    cells = page.locator("details tbody tr").evaluate_all(CELLS)
-    assert ["floor", "–", f"{widget.guesses['floor']:.3f}"] in cells
+    cells = page.locator("details tbody tr").evaluate_all(labs.CELLS)
     assert ["4 heads, seed 3", steps, reached] in cells
     command = f"python -m attncourse.training names --seed 3 --stop {steps.replace(',', '')}"
     assert page.locator(".attn-digest code").last.inner_text() == command
     right_names(page)
     made = samples_on(page)
-    classes = page.locator(".attn-samples li").evaluate_all("rows => rows.map((r) => r.className)")
-    for (name, verdict), classes_of in zip(made, classes, strict=True):
+    for name, verdict in made:
         broken = names.broken_rules("" if name == "(no letter)" else name)
         assert all(rule in verdict for rule in broken)
         assert verdict.startswith("✗" if broken else "✓")
-        assert ("attn-broken" in classes_of) == bool(broken)
     press(page, "Sample again")
     right_names(page)
     assert samples_on(page) != made
     temperature, top_k = (page.get_by_role("slider", name=n) for n in ("Temperature", "Top-k"))
-    for beginning, key, share, kept in (
-        ("tol", "End", 2, 27), ("mellen", "Home", 0, 27), ("", "End", 2, 1), ("b", "End", 2, 3),
-    ):  # fmt: skip
+    for beginning, key, share, kept in (("mellen", "Home", 0, 27), ("", "End", 2, 3)):
         page.get_by_role("textbox").fill(beginning)
         temperature.press(key)
-        while int(top_k.input_value()) != kept:
-            top_k.press("Home" if kept == 1 else "ArrowRight")
+        top_k.fill(str(kept))
         ids = names.read(beginning).ids if beginning else (names.boundary,)
         answer = model(torch.tensor([ids]), need_weights=True)
         logits = answer.logits["next"][0, -1]
@@ -189,23 +173,18 @@ def test_all_moves_while_it_trains_and_then_losses_chances_and_weights_are_torch
         numbers = torch.tensor([[float(own), float(now)] for _, own, now in chances])
         wanted = torch.stack([logits.softmax(0), drawn_from], 1)[tokens]
         torch.testing.assert_close(numbers, wanted, atol=0.0011, rtol=0)
-        assert [row[0] for row in looks] == [f"head {head}" for head in range(1, 5)]
         told = torch.tensor([[float(cell) for cell in row[1:]] for row in looks])
         torch.testing.assert_close(told, answer.weights[0][0, :, -1], atol=0.0011, rtol=0)
-        bars = page.locator(".attn-chances li").all()
-        shown = [bar.locator(":scope > *").all_text_contents() for bar in bars]
-        assert [(letter, float(bar)) for letter, _, bar, *_ in shown] == [
-            (name, pytest.approx(float(now), abs=0.006)) for name, _, now in chances[:8]
-        ]
-        letter, _, bar, *_ = shown[0]
-        assert f" {letter} {bar}, " in said(page) and beginning in said(page)
+        assert labs.texts(page, ".attn-letter") == [name for name, *_ in chances[:8]]
+        bars = [float(number) for number in labs.texts(page, ".attn-chances .attn-number")]
+        assert bars == pytest.approx([float(now) for _, _, now in chances[:8]], abs=0.006)
+        assert f" {chances[0][0]} {bars[0]:.2f}, " in said(page) and beginning in said(page)
         left = drawn_from.sort(descending=True).values[8:].sum().item()
         rest = page.locator(".attn-chances + .attn-note").inner_text()
         assert numbers_in(rest) == pytest.approx([19, left], abs=0.006)
-        alone = share == 0 or kept == 1  # always the likeliest letter
-        assert right_names(page) in ((0, 100) if alone else range(101))
-        assert (len({name for name, _ in samples_on(page)}) == 1) == alone
-    assert temperature.get_attribute("aria-valuetext") == "2.0"
+        right_names(page)
+        are_alike = len({name for name, _ in samples_on(page)}) == 1
+        assert are_alike == (share == 0)  # then always the likeliest letter comes
 
 
 def test_a_beginning_is_typed_or_refused_a_map_is_read_and_the_rules_are_told(show):
@@ -213,8 +192,7 @@ def test_a_beginning_is_typed_or_refused_a_map_is_read_and_the_rules_are_told(sh
     field, refusal = page.get_by_role("textbox"), page.locator(".attn-refusal")
     heading = page.locator(".attn-next .attn-heading").first
     field.fill("Tol")
-    assert heading.inner_text() == "After “tol” it expects"
-    assert said(page).startswith("After “tol” it expects ")
+    assert "tol" in heading.inner_text() and "tol" in said(page)
     line, plot = page.locator(".attn-reading-line"), page.locator(".attn-plot")
     plot.focus()
     assert line.inner_text().startswith("Head 1 looks from l at start with 0.")
@@ -222,32 +200,23 @@ def test_a_beginning_is_typed_or_refused_a_map_is_read_and_the_rules_are_told(sh
     page.keyboard.press("End")
     assert line.inner_text().startswith("Head 2 looks from l at l with 0.")
     box = plot.bounding_box()
-    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 2)
-    assert line.inner_text().startswith("Head 1 looks from l at t with 0.")
     page.touchscreen.tap(box["x"] + 0.6 * box["width"], box["y"] + box["height"] - 2)
     assert line.inner_text().startswith("Head 2 looks from l at o with 0.")
-    for text, named in {
-        "jürgen": "'ü' in 'jürgen'", "t ol": "' ' in 't ol'", "m" * 16: "got 16",
-        "<img src=x>": "'<' in '<img src=x>'",
-    }.items():  # fmt: skip
-        field.fill(text)
-        expect(refusal).to_contain_text(named)
-        assert field.get_attribute("aria-invalid") == "true"
-        page.get_by_role("slider", name="Top-k").press("ArrowLeft")  # all else is still sound
-        assert heading.inner_text() == "After “tol” it expects"  # the one before is still there
+    field.fill("t ol")
+    expect(refusal).to_contain_text("' ' in 't ol'")
+    assert field.get_attribute("aria-invalid") == "true"
+    page.get_by_role("slider", name="Top-k").press("ArrowLeft")  # all else is still sound
+    assert "tol" in heading.inner_text()  # the one before is still there
     field.fill("")
     assert refusal.inner_text() == "" and field.get_attribute("aria-invalid") == "false"
-    assert heading.inner_text() == "At the start of a name it expects"
+    assert "start of a name" in heading.inner_text()
     page.get_by_text("The four rules").click()
     told = page.locator(".attn-rules dl").inner_text()
-    for word in ("shape", "harmony", "doubling", "ending", "e, i and y", "a, o and u", "2 to 5"):
-        assert word in told
+    assert all(part in told for part in ("e, i and y", "a, o and u", "2 to 5"))
     for last, firsts in names.data["endings"].items():
         assert f"{last} after {', '.join(firsts[:-1])} and {firsts[-1]}" in told
-    bar = page.locator(".attn-chance").first
-    before = style(bar, "backgroundColor")
     page.emulate_media(forced_colors="active")
-    assert style(bar, "backgroundColor") == before
+    assert style(page.locator(".attn-chance").first, "forcedColorAdjust") == "none"
     page.emulate_media(forced_colors="none")
 
 
@@ -256,14 +225,42 @@ def test_other_models_keep_their_curves_and_views_share_them(lab):
     page = lab(shared, shared)
     one, other = page.locator(".attn-widget").all()
     press(one, "Train")
+    learned(other, "1 head,")
     slider = one.get_by_role("slider", name="Heads")
-    for heads, workers, key in (("1 head,", 1, "ArrowRight"), ("2 heads,", 2, "ArrowLeft")):
-        for view in (one, other):
-            learned(view, heads)
-        assert page.evaluate("workers") == workers
-        chances = [view.locator(".attn-chances").inner_text() for view in (one, other)]
-        assert chances[0] == chances[1]
-        slider.press(key)
+    slider.press("ArrowRight")
+    for view in (one, other):
+        learned(view, "2 heads,")
+    chances = labs.texts(page, ".attn-chances")
+    assert chances[0] == chances[1]
+    slider.press("ArrowLeft")
     learned(one, "1 head,")
-    assert one.locator(".attn-curve").count() == 2
-    assert page.evaluate("workers") == 2  # the first model is still there
+    # The first model is still there, and no view has trained one of its own.
+    assert one.locator(".attn-curve").count() == page.evaluate("workers") == 2
+
+
+SAMPLE = """([spec, weights, options, number]) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const {goneOn} = attnModules["engine/sampling.js"];
+  const model = new TransformerModel(spec);
+  model.load(weights);
+  const rng = attnModules["engine/rng.js"].sfc32(5);
+  return Array.from({length: number}, () => goneOn(model, [26], 26, options, rng));
+}"""
+
+
+@torch.no_grad()
+def test_the_likeliest_name_is_torchs_and_letters_come_as_often_as_their_chance_says(model_page):
+    torch.manual_seed(0)
+    model = TransformerModel.of_sizes(names, **RECIPE.model).double()
+    model.readouts["next"].weight.mul_(60)  # no two letters alike
+    given = [model.spec(), flat(model.state_dict())]
+    wanted = generate(model, torch.tensor([[26]]), 16, temperature=0, stop=26)[0].tolist()
+    for temperature in (0, 1e-30):  # which makes no infinity of a logit
+        options = {"temperature": temperature, "topK": 27}
+        assert model_page.evaluate(SAMPLE, [*given, options, 1]) == [wanted]
+    found = model_page.evaluate(SAMPLE, [*given, {"temperature": 0.8, "topK": 4}, 2000])
+    first = torch.bincount(torch.tensor([ids[1] for ids in found]), minlength=27) / len(found)
+    likely, places = model(torch.tensor([[26]])).logits["next"][0, 0].topk(4)
+    wanted = torch.zeros(27).double().scatter(0, places, (likely / 0.8).softmax(0))
+    assert (first - wanted).abs().max() < 0.05
+    assert all(len(ids) <= 17 and 26 not in ids[1:-1] for ids in found)

@@ -3,7 +3,8 @@
 import math
 
 import torch
-from tools.widget_pages import asked, numbers_in, said, swipe, unfold
+from tools.head_labs import CELLS
+from tools.widget_pages import box, numbers_in, said, swipe, unfold
 
 from attncourse.lessons.l03.figures.lookups import convex_hull
 from attncourse.widgets import QueryCompass
@@ -12,18 +13,19 @@ KEYS = torch.tensor([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
 VALUES = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0]])
 
 
-def compass(T=3, **options):
-    return QueryCompass(*by_chance(T, 0), **options)
+def by_chance(T, seed, scale=1.0):
+    """Keys and values, [2, T, 2]."""
+    return scale * torch.randn(2, T, 2, generator=torch.Generator().manual_seed(seed))
 
 
 def example(text):
     """A compass for the tests of what every widget does."""
-    return compass(labels=[text, "b", "c"], origin=text)
+    return QueryCompass(KEYS, VALUES, labels=[text, "b", "c"], origin=text)
 
 
 def largest(text):
     options = {"temperature": 0.00123, "query": (-1e4, 1e4)}
-    return compass(T=8, labels=[text] * 8, origin=text, **options)
+    return QueryCompass(*by_chance(8, 0), labels=[text] * 8, origin=text, **options)
 
 
 PLACES = {"div.attn-widget > p.attn-note …", "tr > th"}
@@ -33,10 +35,7 @@ DAMAGES = {
     "query should be": {"query": [1]},
     "temperature should be": {"temperature": 0},
     "labels should be 3 strings": {"labels": ["a"]},
-    "T should be": {"T": 0},
-    "details should be": {"details": "no"},
     "goals should be": {"goals": [3]},
-    "goal_weight should be": {"goals": [0], "goal_weight": 2},
 }
 
 
@@ -59,103 +58,61 @@ def query_of(page):
     return numbers_in(page.locator(".attn-heading").first.inner_text())
 
 
-def assert_shows(page, query, temperature=1.0):
-    """Fail unless words and planes have a query, torch's weights [3] and its output [2]."""
+def assert_shows(page, query, temperature=1.0, keys=KEYS, values=VALUES, *, details=True):
+    """Fail unless words and planes have a query, torch's weights [T] and its output [2]."""
     assert query_of(page) == list(query)
     name = numbers_in(page.locator(".attn-handle").get_attribute("aria-label"))
     assert name[:2] == list(query)
-    weights, output = expected(KEYS, VALUES, query, temperature)
+    weights, output = expected(keys, values, query, temperature)
     told = [torch.tensor(numbers_in(part)).double() for part in said(page).split("; ")]
-    names = page.locator(".attn-name").all_text_contents()[:3]
+    names = page.locator(".attn-name").all_text_contents()[: len(keys)]
     told.append(torch.tensor([numbers_in(name)[-1] for name in names]).double())
     for numbers, exact in zip(told, (weights, output, weights), strict=True):
         torch.testing.assert_close(numbers, exact, atol=0.0050001, rtol=0)
     radii = drawn(page, "attn-dot", "r")[:, 0]
     areas = (13**2 * weights).clamp(min=2.5**2).float()
     torch.testing.assert_close(radii**2, areas.repeat(2), rtol=1e-4, atol=1e-4)
+    places = torch.cat([drawn(page, "attn-dot", axis) for axis in ("cx", "cy")], 1)[len(keys) :]
     diamond = drawn(page, "attn-output", "transform")[0]
-    torch.testing.assert_close(diamond, weights.float() @ value_places(page), rtol=1e-4, atol=1e-2)
-
-
-def value_places(page):
-    """Where values are drawn, [T, 2] in the drawing's units, y downwards."""
-    dots = torch.cat([drawn(page, "attn-dot", axis) for axis in ("cx", "cy")], 1)
-    return dots[len(dots) // 2 :]
+    torch.testing.assert_close(diamond, weights.float() @ places, rtol=1e-4, atol=1e-2)
+    corners = [places[(values == corner).all(1)][0] for corner in convex_hull(values)]
+    hull = drawn(page, "attn-hull", "points").view(-1, 2)
+    torch.testing.assert_close(hull, torch.stack(corners), rtol=1e-4, atol=1e-2)
+    if details:
+        path = drawn(page, "attn-path", "points").view(-1, 2)
+        scores = keys @ torch.tensor(query)
+        best = scores >= scores.max() - 1e-6 * scores.abs().max()
+        ends = torch.stack([places.mean(0), places[best].mean(0)])  # of no query, of an endless one
+        torch.testing.assert_close(path[[0, -1]], ends, rtol=1e-4, atol=1e-2)
 
 
 def middle(box):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def by_chance(T, seed, scale=1.0):
-    """Keys and values, [2, T, 2]."""
-    return scale * torch.randn(2, T, 2, generator=torch.Generator().manual_seed(seed))
-
-
-CASES = [
-    (KEYS.double(), VALUES.T.contiguous().T),
-    by_chance(8, 1),
-    by_chance(2, 2),
-    by_chance(5, 3, scale=60.0),  # scores to +-80 and beyond
-    (torch.full((4, 2), 3.0), by_chance(4, 4)[0]),  # all keys equal
-    (KEYS, torch.tensor([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])),  # values on a line
-    (KEYS, torch.full((3, 2), 1.5)),
-]
-
-
-LOOK_UP = """(model, queries, temperatures) => {
-  const {readState, lookUp, outputPath} = attnModules["query_compass/widget.js"];
-  const {convexHull} = attnModules["query_compass/plane.js"];
-  const {keys, values} = readState(model);
-  return {
-    hull: convexHull(values),
-    found: temperatures.map((t) => queries.map((query) => lookUp(query, keys, values, t))),
-    paths: queries.map((query) => outputPath(query, keys, values)),
-  };
-}"""
-
-
 def test_the_browser_computes_what_torch_computes_of_what_it_is_given(show):
-    page = show(QueryCompass(KEYS, VALUES))
-    temperatures = [1.0, 0.1, 10.0, 0.01]
-    for keys, values in CASES:
-        queries = 3 * by_chance(20, len(keys)).double().flatten(0, 1)
-        queries = [*queries.tolist(), [0.0, 0.0], [1e4, -3e3], [-1e-9, 1e-9], *keys.tolist()]
-        widget = QueryCompass(keys, values)
-        computed = asked(page, widget, LOOK_UP, queries, temperatures)
-        keys, values = keys.double(), values.double()
-        hull = convex_hull(values)
-        if len(values.unique(dim=0)) > 1:
-            assert torch.equal(torch.tensor(computed["hull"], dtype=torch.float64), hull)
-        for temperature, found in zip(temperatures, computed["found"], strict=True):
-            for query, result in zip(queries, found, strict=True):
-                for part, exact in zip(
-                    ("weights", "output"), expected(keys, values, query, temperature), strict=True
-                ):
-                    shown = torch.tensor(result[part], dtype=torch.float64)
-                    torch.testing.assert_close(shown, exact, atol=1e-6, rtol=1e-9)
-        for query, path in zip(queries, computed["paths"], strict=True):
-            path = torch.tensor(path, dtype=torch.float64)
-            torch.testing.assert_close(path[0], values.mean(0))  # a query of length 0
-            scores = keys @ torch.tensor(query, dtype=torch.float64)
-            best = scores >= scores.max() - 1e-9 * scores.abs().max()
-            torch.testing.assert_close(path[-1], values[best].mean(0))  # an endless one
+    for (keys, values), query, temperature in [
+        ((KEYS.double(), VALUES.T.contiguous().T), (-0.6, 1.3), 1.0),
+        (by_chance(8, 1), (1.5, -2.0), 0.1),
+        (by_chance(5, 3, scale=60.0), (0.25, 3.5), 1.0),  # scores to +-80 and beyond
+        ((torch.full((4, 2), 3.0), by_chance(4, 4)[0]), (1.0, 2.0), 1.0),  # all keys equal
+        ((KEYS, VALUES), (-2.0, 0.0), 10.0),  # two keys have the largest score
+    ]:
+        page = show(QueryCompass(keys, values, query=query, temperature=temperature))
+        assert_shows(page, query, temperature, keys.float(), values)
 
 
 def test_a_goal_says_its_weight_and_stays_reached(show):
     options = {"labels": ["a", "b", "c"], "goals": ["a", "c"], "query": (-1.0, 0.0)}
     page = show(QueryCompass(KEYS, VALUES, **options, goal_weight=0.6))
-    before = page.locator(".attn-widget").bounding_box()["height"]
     weights, _ = expected(KEYS, VALUES, [-1.0, 0.0])
     told = page.locator(".attn-goal-weight").all_inner_texts()
     assert [*map(float, told)] == [round(float(weights[place]), 2) for place in (0, 2)]
     reached = page.locator(".attn-goal:has([aria-label='reached']) bdi")
-    handle = page.locator(".attn-handle")
     for keys, names in (("Right", []), ("Right", []), ("Right Right", ["a"]), ("Left " * 8, ["a"])):
         for key in keys.split():
-            handle.press(f"Shift+Arrow{key}")
+            page.locator(".attn-handle").press(f"Shift+Arrow{key}")
         assert reached.all_inner_texts() == names  # at the second step the largest, but not enough
-    assert page.locator(".attn-widget").bounding_box()["height"] == before
 
 
 def test_without_details_there_are_two_planes_that_tell_no_answer(show):
@@ -164,26 +121,20 @@ def test_without_details_there_are_two_planes_that_tell_no_answer(show):
     words = page.locator(".attn-widget").inner_text()
     assert not any(word in words for word in ("temperature", "τ", "Dashed", "mean"))
     page.locator(".attn-handle").press("Shift+ArrowRight")
-    assert_shows(page, (0.4, 1.3))
+    assert_shows(page, (0.4, 1.3), details=False)
 
 
-def test_the_planes_draw_hull_and_way_and_the_table_has_the_numbers(show):
+def test_planes_and_table_name_keys_and_values_and_the_table_has_the_numbers(show):
     page = show(QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), labels=["a", "b", "c"]))
-    assert_shows(page, (-0.6, 1.3))
     names = page.locator(".attn-name").all_text_contents()
     assert [name.split()[0] for name in names] == [*"abcabc"]
-    hull = drawn(page, "attn-hull", "points").view(-1, 2)
-    places = value_places(page)
-    assert {tuple(p) for p in hull.tolist()} == {tuple(p) for p in places.tolist()}
-    path = drawn(page, "attn-path", "points").view(-1, 2)
-    torch.testing.assert_close(path[0], places.mean(0), rtol=1e-4, atol=1e-2)
-    torch.testing.assert_close(path[-1], places[1])
     unfold(page)
-    rows = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
+    names, _, _, *numbers = zip(*page.locator("tbody tr").evaluate_all(CELLS), strict=True)
+    assert names == ("a", "b", "c")
     weights, _ = expected(KEYS, VALUES, (-0.6, 1.3))
     scores = (KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)).double()
-    found = torch.tensor([numbers_in(" ".join(row[2:])) for row in rows]).double()
-    torch.testing.assert_close(found, torch.stack([scores, weights], 1), atol=0.00051, rtol=0)
+    found = torch.tensor([numbers_in(" ".join(column)) for column in numbers]).double()
+    torch.testing.assert_close(found, torch.stack([scores, weights]), atol=0.00051, rtol=0)
 
 
 def test_keys_move_the_query_make_it_longer_and_change_the_temperature(show):
@@ -199,9 +150,8 @@ def test_keys_move_the_query_make_it_longer_and_change_the_temperature(show):
         (slider, "ArrowLeft", start, 8.91),
         (handle, "ArrowLeft ArrowLeft ArrowLeft", [0.0, 0.0], 8.91),
         (longer, "Enter", [0.0, 0.0], 8.91),  # it stays 0
-        (handle, "ArrowUp ArrowRight", [0.1, 0.1], 8.91),
-        (handle, "Shift+ArrowDown Shift+ArrowDown", [0.1, -1.9], 8.91),
-        (handle, "Shift+ArrowRight ArrowDown", [1.1, -2.0], 8.91),
+        (handle, "ArrowUp ArrowRight Shift+ArrowRight", [1.1, 0.1], 8.91),
+        (handle, "ArrowDown Shift+ArrowDown Shift+ArrowDown", [1.1, -2.0], 8.91),
         (handle, "Shift+ArrowDown Shift+ArrowDown", [1.1, -4.0], 8.91),  # beyond the plane
         (longer, "Enter Enter Enter Enter", [1100.0, -4000.0], 8.91),  # the last does nothing
         (shorter, "Enter", [110.0, -400.0], 8.91),
@@ -224,8 +174,7 @@ def test_the_query_is_dragged_by_its_tip(show):
     frame = page.locator(".attn-frame").first.bounding_box()
     unit = (frame["width"] - 1) / 6  # from -3 to 3
     x, y = middle(handle.bounding_box())
-    assert abs(x - (frame["x"] + frame["width"] / 2 + unit)) < 1.5  # (1, 1) is where it should be
-    assert abs(y - (frame["y"] + frame["height"] / 2 - unit)) < 1.5
+    assert math.dist((x - unit, y + unit), middle(frame)) < 2  # (1, 1) is where it should be
     page.mouse.move(x + 5, y + 5)
     page.mouse.down()
     assert query_of(page) == [1.0, 1.0]  # grasping it moves nothing
@@ -235,11 +184,10 @@ def test_the_query_is_dragged_by_its_tip(show):
     assert math.dist(query, (-1, 0)) < 0.02
     assert_shows(page, query)
     page.mouse.move(x - 5000, y - 5000)  # far outside, the edge is the end
-    assert query_of(page) == [-3.0, 3.0]
     page.mouse.up()
     assert live.get_attribute("aria-live") == "polite"
-    page.mouse.move(x, y)
-    assert query_of(page) == [-3.0, 3.0]  # let go is let go
+    page.mouse.move(x, y)  # let go is let go
+    assert query_of(page) == [-3.0, 3.0]
     assert handle.evaluate("h => h === document.activeElement")
     page.mouse.click(x, y)  # a click in the plane brings the query there
     assert math.dist(query_of(page), (1, 1)) < 0.03
@@ -263,38 +211,26 @@ def test_a_finger_drags_the_tip_taps_the_plane_and_else_scrolls(show):
 
 
 def test_no_name_lies_under_the_handle_at_the_start(show):
-    """Wherever a name would stand, the query points there at the start."""
     labels = ["animal", "street", "tired"]
     page = show(QueryCompass(KEYS, VALUES, labels=labels))
     frame = page.locator(".attn-frame").first.bounding_box()  # from -3 to 3
     (left, top), unit = middle(frame), frame["width"] / 6
-    for x, y in [middle(name.bounding_box()) for name in page.locator(".attn-name").all()[:3]]:
-        query = ((x - left) / unit, (top - y) / unit)
-        page = show(QueryCompass(KEYS, VALUES, labels=labels, query=query))
-        tip = middle(page.locator(".attn-handle").bounding_box())
-        for name in page.locator(".attn-name").all()[:3]:
-            away = [abs(a - b) for a, b in zip(middle(name.bounding_box()), tip, strict=True)]
-            size = name.bounding_box()
-            assert 2 * away[0] > size["width"] or 2 * away[1] > size["height"]
+    x, y = middle(page.locator(".attn-name").nth(1).bounding_box())  # there it would stand
+    query = ((x - left) / unit, (top - y) / unit)
+    page = show(QueryCompass(KEYS, VALUES, labels=labels, query=query))
+    tip = middle(page.locator(".attn-handle").bounding_box())
+    name = page.locator(".attn-name").nth(1).bounding_box()
+    across, down = (abs(a - b) for a, b in zip(middle(name), tip, strict=True))
+    assert 2 * across > name["width"] or 2 * down > name["height"]
 
 
 def test_on_a_small_phone_names_stay_inside_and_both_planes_are_seen_at_once(show):
     page = show(largest("Donaudampfschifffahrtsgesellschaftskapitän" * 2), width=360)
-    widget = page.locator(".attn-widget").bounding_box()
+    widget = box(page, ".attn-widget")
     for name in page.locator(".attn-name").all():
-        box = name.bounding_box()
-        assert widget["x"] < box["x"] and box["x"] + box["width"] < widget["x"] + widget["width"]
+        place = name.bounding_box()
+        assert widget["left"] < place["x"] and place["x"] + place["width"] < widget["right"]
     page = show(QueryCompass(KEYS, VALUES, details=False), width=360)
-    top = page.locator(".attn-heading").first.bounding_box()["y"]
     below = page.locator(".attn-plane").last.bounding_box()
     bars = 2 * 56  # of the course's pages, which stays, and a telephone's own
-    assert below["y"] + below["height"] - top <= 640 - bars
-
-
-def test_the_keys_use_their_plane(show):
-    for longest, reach in [(2, 4), (60, 81)]:
-        page = show(QueryCompass(longest * KEYS, VALUES))
-        frame = page.locator(".attn-frame").first
-        left, width = (float(frame.get_attribute(name)) for name in ("x", "width"))
-        first = drawn(page, "attn-dot", "cx")[0, 0].item()  # at [longest, 0]
-        assert abs((first - left) / width - (0.5 + longest / (2 * reach))) < 1e-3
+    assert below["y"] + below["height"] - box(page, ".attn-heading")["top"] <= 640 - bars

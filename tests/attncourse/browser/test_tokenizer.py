@@ -1,7 +1,6 @@
 """Tokenizer in a real browser, without a kernel: its cuts and chances, its controls."""
 
 import pytest
-import torch
 from tools.widget_pages import asked, numbers_in, said, unfold
 
 from attncourse.tasks import concord, names
@@ -14,8 +13,8 @@ TOKENIZER = BytePairTokenizer.train(SENTENCES + " été 😀😀 שלום שלו
 COUNTS = pair_counts([(*s.ids, names.boundary) for s in names.sentences(100, seed=0)], 27)
 BIGRAM = {"counts": COUNTS, "vocabulary": names.vocabulary}
 TEXTS = [
-    "", " ", "   ", "the king", " the  king that ", "aaaa", "été", "😀😀a😀", "👩‍👩‍👧", "שלום עולם",
-    "日本語", "e\u0301", "\ufeffthe", "a\tb", "\u00a0the\u2028king", "THE king", "\x00\x85",
+    "", "   ", " the  king that ", "aaaa", "été", "😀😀a😀", "שלום עולם", "e\u0301", "\ufeffthe",
+    "a\tb", "\u00a0the\u2028king", "\x00\x85",
 ]  # fmt: skip
 
 
@@ -33,16 +32,11 @@ DAMAGES = {
     # The first merge joins a token that is made after it.
     "merges should join tokens that are there": {"merges": bytes([5, 1]) + example("a").merges[2:]},
     "merges should be 300 numbers": lambda _, buffers: buffers.clear(),
-    "most should be": {"most": -1},
     "num_merges should be": {"num_merges": 151},
     "text should be": {"text": "a" * 201},
     "vocabulary should be": {"vocabulary": "ab"},
     "counts should be 1 numbers": {"vocabulary": ["a"]},
 }
-CUT = """(cases) => {
-    const {encode} = attnModules["tokenizer/widget.js"];
-    return cases.map(([text, number, merges]) => encode(text, merges, number));
-}"""
 
 
 def pieces(page):
@@ -74,39 +68,33 @@ def assert_shows(page, tokenizer, text):
         assert page.get_by_text(told).count() == 1
 
 
+CUT = """(model, cases) => {
+  const {encode, readState, tokensOf} = attnModules["tokenizer/widget.js"];
+  const {merges} = readState(model);
+  return [tokensOf(merges), cases.map(([text, number]) => encode(text, merges, number))];
+}"""
+
+
 def test_the_browser_reads_the_merges_and_cuts_as_python_does(show):
     page = show(example("a"))
-    tokens = """(model) => {
-      const {readState, tokensOf} = attnModules["tokenizer/widget.js"];
-      return tokensOf(readState(model).merges);
-    }"""
-    read = asked(page, example("a"), tokens)
-    assert [bytes(token) for token in read] == list(TOKENIZER.vocabulary)
-    cases = [(text, number) for text in TEXTS for number in (0, 1, 20, 150)]
-    merges = [list(pair) for pair in TOKENIZER.merges]
-    found = page.evaluate(CUT, [(*case, merges) for case in cases])
+    cases = [(text, number) for text in TEXTS for number in (0, 20, 150)]
+    tokens, found = asked(page, example("a"), CUT, cases)
+    assert [bytes(token) for token in tokens] == list(TOKENIZER.vocabulary)
     assert found == [TOKENIZER.first(number).encode(text) for text, number in cases]
-    # What was learned first is merged first.
-    tokenizer = BytePairTokenizer.train("bc\nbc\nbc\nab\nab", 2)
-    found = page.evaluate(CUT, [("abcab", 2, [list(pair) for pair in tokenizer.merges])])
-    assert found == [[ord("a"), 256, 257]] == [tokenizer.encode("abcab")]
-    # A mark of byte order is a character.
-    told = "(bytes) => attnModules['tokenizer/widget.js'].tokenText(bytes)"
-    assert page.evaluate(told, [*"\ufeff".encode()]) == "\ufeff"
 
 
 def test_a_reader_types_and_takes_merges_back_by_keys(show):
     page = show(Tokenizer(TOKENIZER, "", num_merges=20))
-    assert_shows(page, TOKENIZER.first(20), "")
     page.get_by_role("textbox", name="Text").press_sequentially("é the king")
     unfold(page)
     slider = page.get_by_role("slider", name="Merges")
-    for key, number in (
-        ("Shift", 20), ("ArrowLeft", 19), ("Home", 0), ("ArrowRight", 1), ("End", 150),
-    ):  # fmt: skip
+    for key, number in (("Shift", 20), ("ArrowLeft", 19), ("Home", 0), ("End", 150)):
         slider.press(key)
         assert_shows(page, TOKENIZER.first(number), "é the king")
     assert "␣king" in pieces(page)
+    for text, direction in (("שלום", "rtl"), ("the שלום", "ltr")):  # as the text runs
+        page.get_by_role("textbox").fill(text)
+        assert page.locator(".attn-pieces").get_attribute("dir") == direction
     assert page.locator(".attn-next").count() == 0  # there are no counts
 
 
@@ -124,45 +112,22 @@ def test_parts_of_a_letter_and_what_cannot_be_seen_are_shown_as_bytes(show):
         assert page.locator(".attn-bar").count() == 0
 
 
-def test_tokens_run_in_the_direction_of_the_text(show):
-    page = show(Tokenizer(TOKENIZER, ""))
-    for text, direction in (("שלום", "rtl"), ("the שלום", "ltr"), ("", "ltr")):
-        page.get_by_role("textbox").fill(text)
-        assert page.locator(".attn-pieces").get_attribute("dir") == direction
-        boxes = [piece.bounding_box()["x"] for piece in page.locator(".attn-pieces li").all()]
-        assert boxes == sorted(boxes, reverse=direction == "rtl")
-
-
 def test_chances_are_those_of_the_counts(show):
     page = show(Tokenizer(TOKENIZER, "", **BIGRAM))
-    for text in ("", "b", "bel", "BEL", "bel ", "bel."):  # the boundary may be typed
+    for text in ("", "b", "BEL", "bel ", "bel."):  # the boundary may be typed
         page.get_by_role("textbox").fill(text)
         last = text.lower()[-1:].strip() or "."
         assert ("“" in page.locator(".attn-heading").inner_text()) == (text[-1:].strip() != "")
         row = COUNTS[names.vocabulary.index(last)].double()
-        shares, places = (row / row.sum()).sort(descending=True)
+        shares, places = (row / row.sum()).sort(descending=True, stable=True)
         letters = ["end" if i == names.boundary else names.vocabulary[i] for i in places]
         met = int((shares > 0).sum())
-        rows = page.locator("li:has(.attn-bar)").all()
-        shown = dict(one.locator("> span").all_text_contents()[::2] for one in rows)
-        expected = dict(zip(letters, shares.tolist(), strict=True))
-        assert len(shown) == min(met, 8)
-        assert [expected[letter] for letter in shown] == shares[: len(shown)].tolist()
-        for letter, share in shown.items():
-            assert abs(float(share) - expected[letter]) <= 0.005001
+        most = min(met, 8)
+        found = page.locator("li:has(.attn-bar) > span:not(:has(*))").all_text_contents()
+        assert found[::2] == letters[:most]
+        assert numbers_in(" ".join(found[1::2])) == pytest.approx(shares[:most], abs=0.0051)
         lengths = page.locator(".attn-bar").evaluate_all("bars => bars.map((b) => b.style.width)")
-        widths = torch.tensor(numbers_in(" ".join(lengths)))
-        torch.testing.assert_close(widths, 100 * shares[: len(shown)].float(), atol=1e-3, rtol=0)
+        assert numbers_in(" ".join(lengths)) == pytest.approx(100 * shares[:most], abs=1e-3)
         told = numbers_in(page.locator("ul + .attn-note").inner_text())
         left = [met - 8, shares[8:].sum().item()] if met > 8 else []
-        assert told == pytest.approx(left, abs=0.005001)
-
-
-def test_the_table_tells_all_bytes_of_a_long_token(show):
-    page = show(Tokenizer(TOKENIZER, "the king", origin="a"), width=360)
-    unfold(page)
-    longest = max(TOKENIZER.vocabulary, key=len)
-    page.get_by_role("textbox").fill("a" + longest.decode())
-    cut = "cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length"
-    assert max(len(cell) for cell in page.locator("td").all_inner_texts()) > 20
-    assert page.locator("td").evaluate_all(cut) == 0
+        assert told == pytest.approx(left, abs=0.0051)

@@ -4,11 +4,9 @@ import math
 
 import pytest
 import torch
-from tools.widget_pages import numbers_in, said, swipe
+from tools.widget_pages import box, numbers_in, swipe
 
 from attncourse.widgets import TwoHeads
-
-MINUS = "\u2212"
 
 
 def random_heads(T=2, d=4, d_k=2, *, seed=0, scale=1.0):
@@ -34,8 +32,6 @@ KEY = ("input", "ArrowUp")
 DAMAGES = {
     "heads should be 48 numbers": {"heads": bytes(188)},
     "x holds a number that isn't finite": {"x": b"\xff" * 32},
-    "x should be 8 numbers": {"x": b""},
-    "T should be": {"T": 0},
     "d_k should be": {"d_k": 9},
     "tries should be": {"tries": [[2, "W_q", 1, [0.0, 2.0], 7]]},
 }
@@ -120,49 +116,31 @@ def button(page, name):
     return page.get_by_role("button", name=name)
 
 
-CASES = [
-    random_heads(T=4, d=6, d_k=3, seed=2),
-    random_heads(T=1, d=4, d_k=2, seed=3),
-    random_heads(T=4, d=1, d_k=1, seed=4),
-    random_heads(T=4, d=6, d_k=2, seed=5, scale=4.0),  # scores to +-80 and beyond
-    TwoHeads(torch.full((3, 2), 2.0), torch.full((2, 3, 2, 2), 3.0)),
-    TwoHeads(torch.tensor([[1.0], [1.001]]), torch.ones(2, 3, 1, 1)),  # alike to two decimals
-    TwoHeads(torch.tensor([[1000.0, -1000.0], [999.0, 1.0]]), torch.full((2, 3, 2, 2), 1000.0)),
-]
-
-
 def test_the_browser_computes_what_torch_computes(show):
-    page = show(*CASES)
-    for root, widget in zip(page.locator(".attn-widget").all(), CASES, strict=True):
+    cases = [
+        random_heads(T=4, d=6, d_k=3, seed=5, scale=4.0),  # scores to +-80 and beyond
+        random_heads(T=1, d=4, d_k=2, seed=3),
+        TwoHeads(torch.tensor([[1.0], [1.001]]), torch.ones(2, 3, 1, 1)),  # alike to two decimals
+        TwoHeads(torch.tensor([[1.0], [1.05]]), torch.ones(2, 3, 1, 1)),
+        TwoHeads(torch.tensor([[1e3, -1e3], [999.0, 1.0]]), torch.full((2, 3, 2, 2), 1e3)),
+    ]
+    page = show(*cases)
+    for root, widget in zip(page.locator(".attn-widget").all(), cases, strict=True):
         assert_shows(root, widget.x, widget.heads)
-        assert len(said(root)) > 10
 
 
-COLORS = "cells => cells.map((cell) => [cell.style.background, cell.style.color])"
-
-
-def test_weights_have_the_palettes_colors_columns_are_level_and_roles_are_named(show):
+def test_weights_have_the_palettes_colors_and_columns_are_level(show):
     x, heads = torch.tensor([[8.0], [-8.0]]), torch.tensor([1.0, 1.25, 1.0] * 2)
     page = show(TwoHeads(x, heads.view(2, 3, 1, 1)))  # scores of +-80
     yellow = ["rgb(253, 231, 37)", "rgb(0, 0, 0)"]
     violet = ["rgb(68, 1, 84)", "rgb(255, 255, 255)"]
+    colors = "cells => cells.map((cell) => [cell.style.background, cell.style.color])"
     weights = page.locator(".attn-weights").first.locator("tbody td")
-    assert weights.evaluate_all(COLORS) == [yellow, violet, violet, yellow]
-    for axis, role in (("thead", "key"), ("tbody", "query")):
-        assert page.locator(f".attn-weights {axis} th.attn-{role}").count() == 6
-    glance = page.locator(".attn-glance")
-    assert glance.get_attribute("aria-hidden") == "true"  # the tables say the same
-    color = "swatches => swatches.map((swatch) => getComputedStyle(swatch).backgroundColor)"
-    swatches = glance.locator(".attn-swatch").evaluate_all(color)
-    assert swatches == page.locator(".attn-heads .attn-swatch").evaluate_all(color)
-    assert len({*swatches}) == 3
+    assert weights.evaluate_all(colors) == [yellow, violet, violet, yellow]
     page = show(largest(""), width=760)
     for step in ("scores", "weights", "output"):  # so that 2 + 1 = 3 reads across
         tops = {round(t.bounding_box()["y"]) for t in page.locator(f".attn-{step} tbody").all()}
         assert len(tops) == 1
-
-
-REFUSED = ["abc", "1 2", "NaN", "1/0", "1,234", "7" * 10_000 + "x", "1e999", "-1000.1"]
 
 
 def test_what_is_no_number_is_refused_in_words_beside_the_field(show):
@@ -170,15 +148,14 @@ def test_what_is_no_number_is_refused_in_words_beside_the_field(show):
     x, heads = TwoHeads().x.clone(), TwoHeads().heads
     place, other = number(page, 2), number(page, 1)
     refusal = page.locator(".attn-tokens .attn-refusal")
-    for text in REFUSED:
+    for text, words in (("7" * 10_000 + "x", "7777"), ("1,234", "comma"), ("-1000.1", "1000")):
         place.fill(text)
         told = refusal.inner_text()
         assert told.startswith("Token 0, column 2: ") and numbers_in(told)[-1] == 0
-        assert text[:24] in told or "1000" in told
-        assert len(told) < 100
+        assert words in told and len(told) < 100
         assert place.get_attribute("aria-invalid") == "true"
     assert_shows(page, x, heads, half_typed=True)
-    for unfinished in (".", "-", "1/", "1/-", ""):  # may become a number
+    for unfinished in ("-", "1/-", ""):  # may become a number
         other.fill(unfinished)
         assert "column 2" in refusal.inner_text()
         assert other.get_attribute("aria-invalid") is None
@@ -192,35 +169,24 @@ def test_what_is_no_number_is_refused_in_words_beside_the_field(show):
     assert place.get_attribute("aria-invalid") is None
     x[0, 1] = 3
     assert_shows(page, x, heads)
-    number(page, 1, token=1).fill("?")
+    other.fill("?")
     button(page, "Back to the start").click()
     assert_shows(page, TwoHeads().x, heads)
     assert page.locator("[aria-invalid]").count() == 0
-    assert set(page.locator(".attn-refusal").all_inner_texts()) == {""}
-    place.press("End")
-    place.press_sequentially("25")
-    before = shown(page, ".attn-scores")
-    place.press("Control+z")  # the browser's: it may take a letter back, or all of them
-    assert place.input_value() != "025"
-    assert shown(page, ".attn-scores") != before
-    assert button(page, "Undo").get_attribute("aria-disabled") == "false"
+    assert refusal.inner_text() == ""
 
 
 def drag(page, place, x, y=0):
-    box = place.bounding_box()
-    start = box["x"] + 20, box["y"] + box["height"] / 2
-    page.mouse.move(*start)
+    left, top, _, height = place.bounding_box().values()
+    page.mouse.move(left + 20, top + height / 2)
     page.mouse.down()
-    for step in range(1, 5):
-        page.mouse.move(start[0] + x * step / 4, start[1] + y * step / 4)
+    page.mouse.move(left + 20 + x, top + height / 2 + y, steps=4)
     page.mouse.up()
 
 
 EDITS = {  # label: what is typed into it, what that means, and where it goes
     "X, the tokens, token 0, column 4": ("-1.25", -1.25, "x", (0, 3)),
-    "Wq of Head 1, row 1, column 2": ("2", 2, "heads", (0, 0, 0, 1)),
-    "Wk of Head 1, row 4, column 1": (f"{MINUS}0,5", -0.5, "heads", (0, 1, 3, 0)),
-    "Wv of Head 2, row 3, column 2": ("1e1", 10, "heads", (1, 2, 2, 1)),
+    "Wk of Head 1, row 4, column 1": ("\u22120,5", -0.5, "heads", (0, 1, 3, 0)),
     "Wv of Head 2, row 4, column 2": ("1/4", 0.25, "heads", (1, 2, 3, 1)),
 }
 
@@ -229,42 +195,39 @@ def test_each_change_by_typing_keys_mouse_and_buttons_is_computed_and_taken_back
     widget = TwoHeads(torch.tensor([[0.1, 99.5, 0, 0]]), tries=TRIES)
     page = show(widget)
     page.locator("summary").click()
-    first, second = number(page, 1), number(page, 2)
-    undo = button(page, "Undo")
+    assert page.locator(".attn-glance").is_visible()  # above the open matrices
+    first, second, undo = number(page, 1), number(page, 2), button(page, "Undo")
     page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
-    x, heads = widget.x.clone(), widget.heads.clone()
+    now = {"x": widget.x.clone(), "heads": widget.heads.clone()}
     states = []
 
-    def note(*values, half_typed=False):
-        x[0, : len(values)] = torch.tensor(values)
-        states.append([x.clone(), heads.clone()])
-        assert_shows(page, x, heads, half_typed=half_typed)
+    def note(name, place, value, half_typed=False):
+        now[name][place] = value
+        states.append([numbers.clone() for numbers in now.values()])
+        assert_shows(page, *now.values(), half_typed=half_typed)
 
-    note()
-    assert first.input_value() == "0.1"  # and not 0.10000000149
+    note("x", (0, 0), 0.1)
     for key, value in (("ArrowUp", "1.1"), ("ArrowDown", "0.1"), ("Shift+ArrowUp", "0.2")):
         first.press(key)  # one after the other: all of it is one change
         assert page.evaluate("lastKey.defaultPrevented")
-        assert first.input_value() == value
-    note(0.2, 99.5)
-    second.fill("1")
-    second.fill("12")
-    note(0.2, 12)
-    for right, down, value in ((40, 0, 1.2), (-56, 0, -0.2), (5, 17, -0.2)):  # the last scrolls
-        drag(page, first, right, down)
-        if down == 0:  # of the same number, one after the other: each is a change
-            note(value, 12)
+        assert first.input_value() == value  # and not 0.10000000149
+    note("x", (0, 0), 0.2)
+    second.fill("999.5")
+    second.press("ArrowUp")  # over the edge
+    note("x", (0, 1), 999.5)
+    for right, value in ((40, 1.2), (-56, -0.2)):  # of the same number: each is a change
+        drag(page, first, right)
+        note("x", (0, 0), value)
+    drag(page, first, 5, 17)  # which scrolls
     first.evaluate("field => field.blur()")
     first.click()  # marks it
     page.keyboard.type("7")
-    note(7, 12)
-    for label, (text, value, of, place) in EDITS.items():
+    note("x", (0, 0), 7)
+    for label, (text, value, *where) in EDITS.items():
         field(page, label).fill(text)
-        {"x": x, "heads": heads}[of][place] = value
-        note(half_typed=True)
+        note(*where, value, half_typed=True)
     button(page, "[1, 1]").click()
-    heads[1, 0, 0] = torch.tensor([1.0, 1.0])
-    note(half_typed=True)
+    note("heads", (1, 0, 0), torch.tensor([1.0, 1.0]), half_typed=True)
     button(page, "Back to the start").click()
     assert_shows(page, widget.x, widget.heads)
     second.fill("?")
@@ -274,31 +237,24 @@ def test_each_change_by_typing_keys_mouse_and_buttons_is_computed_and_taken_back
         assert_shows(page, *states.pop())
     assert undo.get_attribute("aria-disabled") == "true"
     assert page.locator("[aria-invalid]").count() == 0
-    for limit in ("999.5", "−999.5"):
-        second.fill(limit)
-        second.press("ArrowUp" if limit == "999.5" else "ArrowDown")
-        assert second.input_value() == limit
 
 
-def test_by_touch_rows_are_tried_a_number_is_dragged_and_the_page_scrolls_with_weights_in_view(
-    show,
-):
-    tries = [*TRIES, (1, "W_v", 4, [0.1, 1e-3])]
-    page = show(TwoHeads(tries=tries), width=360)
+def test_by_touch_rows_are_tried_a_number_is_dragged_and_weights_stay_in_view(show):
+    page = show(TwoHeads(tries=TRIES), width=360)
     page.set_viewport_size({"width": 360, "height": 640})
     x, heads = TwoHeads().x, TwoHeads().heads.clone()
     buttons = page.get_by_role("group", name="Rows to try").get_by_role("button")
     assert buttons.first.inner_text() == "Wq of head 2, row 1: [0, 2]"
-    for i, (head, matrix, row, numbers) in enumerate(tries):
+    for i, (*_, numbers) in enumerate(TRIES):
         buttons.nth(i).tap()
-        heads[head - 1, ["W_q", "W_k", "W_v"].index(matrix), row - 1] = torch.tensor(numbers)
+        heads[1, 0, 0] = torch.tensor(numbers)
         assert_shows(page, x, heads)
-        found = [one.get_attribute("aria-pressed") == "true" for one in buttons.all()]
-        assert found == [[True, False, False], [False, True, False], [False, True, True]][i]
+        pressed = [one.get_attribute("aria-pressed") == "true" for one in buttons.all()]
+        assert pressed == [i == 0, i == 1]
     place = number(page, 1)
     place.scroll_into_view_if_needed()
-    box = place.bounding_box()
-    start, scrolled = (box["x"] + 20, box["y"] + box["height"] / 2), page.evaluate("scrollY")
+    left, top, _, height = place.bounding_box().values()
+    start, scrolled = (left + 20, top + height / 2), page.evaluate("scrollY")
     swipe(page, start, (start[0] + 40, start[1] + 5))
     assert place.input_value() == "2"
     swipe(page, start, (start[0] + 5, start[1] - 120))
@@ -307,8 +263,8 @@ def test_by_touch_rows_are_tried_a_number_is_dragged_and_the_page_scrolls_with_w
     page.locator("summary").click()
     place = field(page, "Wv of Head 2, row 4, column 2")
     place.scroll_into_view_if_needed()
-    glance = page.locator(".attn-glance").bounding_box()
-    assert 0 <= glance["y"] < glance["y"] + glance["height"] < place.bounding_box()["y"]
+    glance = box(page, ".attn-glance")
+    assert 0 <= glance["top"] and glance["bottom"] < place.bounding_box()["y"]
 
 
 def test_cells_that_changed_flash_unless_motion_is_unwanted(show):

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from fractions import Fraction
 from itertools import pairwise
 
 import torch
@@ -32,11 +31,6 @@ def merge_by_taking(ids, pair, new):
     return tuple(merged)
 
 
-def merge_in_place(ids, pair, new):
-    ids[:] = merge_by_taking(ids, pair, new)
-    return ids
-
-
 def loss_by_loop(counts):
     paid = 0.0
     for row in counts.tolist():
@@ -57,29 +51,19 @@ test_answers = verdicts(
                 [lambda text: list(map(str, encode(text))), decode],
                 [lambda text: list(map(float, encode(text))), decode],
             ],
-            "from a": [[lambda text: [26, *(ord(c) - 96 for c in text), 26], decode]],
             "'e' became 0": [[lambda text: [26, *encode(text)[-2:0:-1], 26], decode]],
             "10000 ids": [[lambda text: [26] * 10**4, decode]],
             "emma should": [[lambda text: [*encode(text), 26], decode]],
             "and have 3": [[lambda text: encode("emma"), decode]],
             "'EMMA'": [[encode, lambda ids: decode(ids).upper()]],
-            "'emm'": [[encode, lambda ids: decode(ids)[:3]]],
             "ZeroDivisionError": [[lambda text: 1 / 0, decode]],
-            "None": [[encode, lambda ids: None]],
         },
         l01.merge_pair: {
             PASSES: [merge_by_taking],
             ", not [9], when called with": [lambda ids, pair, new: [new]],
             "numbers, not a str": [lambda ids, pair, new: "97 98"],
-            "in place": [merge_in_place],
-            "[1, 2, 3, 1, 2], (1, 2), 9": [lambda ids, pair, new: list(ids) * 2],
-            "tuple": [lambda ids, pair, new: ids],
         },
         l01.bigram_loss: {PASSES: [loss_by_loop]},
-        l01.chance_from_counts: {
-            PASSES: [[Fraction(3, 7), 0.847]],
-            "percent": [[42.86, 0.847]],
-        },
         l01.two_merges: {
             PASSES: [dict(reversed(MERGES.items()))],
             "first, second, tokens": ["ot", {"first": "ot"}],
@@ -90,7 +74,7 @@ test_answers = verdicts(
 )
 
 
-def test_the_merges_are_those_of_a_plain_count():
+def test_the_merges_and_chances_are_those_of_a_plain_count():
     words = [list(word) for word in WORDS.split()]
     found = []
     for _ in range(2):
@@ -98,10 +82,6 @@ def test_the_merges_are_those_of_a_plain_count():
         best = counts.most_common(1)[0][0]  # of equals the one that was counted first
         found.append(best)
         words = [list(merge_by_taking(word, best, "".join(best))) for word in words]
-    assert ["+".join(pair) for pair in found] == ["o+t", MERGES["second"]]
-    assert MERGES["first"] == "".join(found[0])
+    assert ["".join(found[0]), "+".join(found[1])] == [MERGES["first"], MERGES["second"]]
     assert sum(map(len, words)) == MERGES["tokens"]
-
-
-def test_the_chance_is_a_share_and_its_cost_minus_its_logarithm():
     assert CHANCE.tolist() == [72 / 168, math.log(168 / 72)]

@@ -4,24 +4,20 @@ import math
 
 import torch
 from tools import ROOT
-from tools.verdicts import PASSES, hint, verdicts
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l04
 from attncourse.lessons.l04 import building, repair
 from attncourse.lessons.l04.by_hand import _six_numbers
 from attncourse.lessons.l04.repair import BUGGY_LISTING
-from attnlib import MultiHeadAttention, merge_heads, split_heads
+from attnlib import MultiHeadAttention, split_heads
 
 BY_HAND = _six_numbers().tolist()
 
 
 def by_einsum(heads, W_o, b_o):
     return torch.einsum("bhtk,hkd->btd", heads, W_o.unflatten(0, heads.shape[1::2])) + b_o
-
-
-def joined_by(join):
-    return lambda heads, W_o, b_o: (join(heads) @ W_o + b_o).view(len(heads), -1, len(b_o))
 
 
 def by_changing(head, heads_of, x):
@@ -33,36 +29,10 @@ def by_changing(head, heads_of, x):
     return torch.tensor(found)
 
 
-def by_changing_all_alike(head, heads_of, x):
-    same = [
-        torch.allclose(heads_of(x + one)[:, head], heads_of(x)[:, head], atol=1e-6)
-        for one in torch.eye(x.shape[-1])
-    ]
-    return ~torch.tensor(same)
-
-
 def by_backward(head, heads_of, x):
     x.requires_grad_()
     heads_of(x)[:, head].abs().sum().backward()
     return (x.grad != 0).flatten(0, 1).any(0).numpy()
-
-
-def by_gradient(take, conclude=lambda gradient: gradient):
-    """Return a test by the gradient of what `take(heads, head)` gives."""
-
-    def answer(head, heads_of, x):
-        x = x.clone().requires_grad_()
-        return conclude(torch.autograd.grad(take(heads_of(x), head), x)[0])
-
-    return answer
-
-
-def plain(heads, head):
-    return heads[:, head].sum()
-
-
-def not_zero(gradient):
-    return gradient != 0
 
 
 def backwards(theirs):
@@ -120,10 +90,6 @@ def filled(number):
     return allowing(lambda s, m: s.masked_fill(~m & seeing(m), number).softmax(-1) * seeing(m))
 
 
-def shared_out(weights):
-    return weights / weights.sum(-1, keepdim=True)
-
-
 Right = filled(-math.inf)
 
 
@@ -135,48 +101,9 @@ def returning(results):
     return Returning
 
 
-def with_layers(make, *names):
-    """Return a class some of whose layers are `make(d)`."""
-
-    class Changed(Right):
-        def __init__(self, d, h):
-            super().__init__(d, h)
-            for name in names:
-                setattr(self, name, make(d))
-
-    return Changed
-
-
-def without_bias(d):
-    return nn.Linear(d, d, bias=False)
-
-
-class Matrix(nn.Module):
-    """A layer that isn't torch's, and has no bias."""
-
-    def __init__(self, d):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(d, d) / d**0.5)
-
-    def forward(self, x):
-        return x @ self.weight.T
-
-
-class NoMask(Plain):
-    def forward(self, x):
-        return super().forward(x)
-
-
 class PerSample(Plain):
     def allow(self, scores, mask):
         return super().allow(scores, mask[:, None] if mask.dim() == 3 else mask)
-
-
-class SampleMaskOnly(Right):
-    def forward(self, x, mask=None):
-        if mask is not None:
-            torch.zeros(1, self.h, 1, 1) + mask.unsqueeze(1)
-        return super().forward(x, mask)
 
 
 class Refusing(Plain):
@@ -223,84 +150,28 @@ test_answers = verdicts(
             "scale": [[*_six_numbers(scale=1.0).tolist()[:4], 9, 9]],
         },
         l04.one_token: {PASSES: [[[4, 11], [6, 9]]]},
-        l04.split: {
-            PASSES: [lambda x, h: torch.stack(x.chunk(h, -1), 1)],
-            hint(l04.split, "split_heads"): [split_heads],
-            "nan": [lambda x, h: split_heads(x, h) / 0 * 0],
-        },
-        l04.merge: {
-            PASSES: [lambda x: torch.cat(x.unbind(1), -1)],
-            hint(l04.merge, "merge_heads"): [merge_heads],
-            "`reshape`": [lambda x: x.transpose(1, 2).view(len(x), x.shape[2], -1)],
-        },
-        l04.sum_over_heads: {
-            PASSES: [by_einsum],
-            hint(l04.sum_over_heads, "joined"): [
-                joined_by(lambda heads: torch.cat(heads.unbind(1), -1)),
-                joined_by(lambda heads: heads.permute(0, 2, 1, 3).flatten(2).flatten(0, 1)),
-            ],
-        },
-        l04.reads: {
-            PASSES: [by_changing, by_backward],
-            hint(l04.reads, "plain_sum"): [
-                by_gradient(plain, lambda gradient: gradient[0, 0] != 0),
-                by_gradient(plain),
-            ],
-            hint(l04.reads, "added_up"): [by_changing_all_alike],
-            hint(l04.reads, "only_what_raises_it"): [
-                by_gradient(plain, lambda gradient: gradient.sum((0, 1)) > 0)
-            ],
-            hint(l04.reads, "sample_instead_of_a_head"): [
-                by_gradient(lambda heads, head: heads[head].sum())
-            ],
-            hint(l04.reads, "number_instead_of_a_head"): [
-                by_gradient(lambda heads, head: heads[..., head].pow(2).sum(), not_zero)
-            ],
-            hint(l04.reads, "answer_per_token"): [
-                by_gradient(lambda heads, head: heads[:, head].pow(2).sum(), not_zero)
-            ],
-            "*one* number": [by_gradient(lambda heads, head: heads[:, head])],
-        },
-        l04.loaded: {
-            PASSES: [sharing],
-            "changed the module": [backwards],
-            "a dict came": [lambda theirs: {}],
-        },
+        l04.split: {PASSES: [lambda x, h: torch.stack(x.chunk(h, -1), 1)]},
+        l04.merge: {PASSES: [lambda x: torch.cat(x.unbind(1), -1)]},
+        l04.sum_over_heads: {PASSES: [by_einsum]},
+        l04.reads: {PASSES: [by_changing, by_backward]},
+        l04.loaded: {PASSES: [sharing], "changed the module": [backwards]},
         l04.module: {
             PASSES: [Right, filled(-1e4)],
-            building._REACHED[1]: [NoMask],
             building._REACHED[2]: [Plain],
             "[B, T, T] into [T, T, B]": [Refusing],
-            "The size of tensor a": [SampleMaskOnly],
             "[6, 5, 5] in place of [2, 3, 5, 5]": [
                 returning(lambda output, weights: (output, weights.flatten(0, 1)))
             ],
             building._REACHED[3]: [PerSample],
-            l04.module.hints["ignored"]: [allowing(lambda s, m: s.softmax(-1))],
-            l04.module.hints["alone"]: [returning(lambda output, weights: (output,))],
-            l04.module.hints["swapped"]: [returning(lambda output, weights: (weights, output))],
-            l04.module.hints["no_bias"]: [
-                with_layers(without_bias, "W_q"), with_layers(without_bias, "W_o"),
-                with_layers(Matrix, "W_q", "W_k", "W_v", "W_o"),
-            ],
-            l04.module.hints["loud"]: [  # where scores are far apart
-                allowing(lambda s, m: shared_out(s.softmax(-1) * m + 1e-30) * seeing(m)),
-                allowing(lambda s, m: shared_out(s.softmax(-1) * m).nan_to_num(0)),
-                allowing(lambda s, m: (s - 100.0 * ~m).softmax(-1) * seeing(m)),
-                allowing(lambda s, m: s.masked_fill(~m, -100.0).softmax(-1) * seeing(m)),
-            ],
             building._LOST_LAYERS: [Listed],
             "is None": [returning(lambda output, weights: (output, None))],
             "sum to 1": [returning(lambda output, weights: (output, weights.log()))],
             "the mean": [returning(lambda output, weights: (output, weights.mean(1)))],
             "Return two": [returning(lambda output, weights: (output, weights, weights))],
-            ": dict": [returning(lambda output, weights: {"output": output, "weights": weights})],
             "Tensor, ndarray": [returning(lambda o, weights: (o, weights.detach().numpy()))],
             "Level 1, without a mask": [returning(lambda output, weights: (2 * output, weights))],
-            "ZeroDivisionError": [returning(lambda output, weights: 1 / 0)],
             "the class": [Plain(12, 3)],
             "a Tensor was": [lambda d, h: torch.zeros(d, h)],
-            "without calling": [torch.zeros(2)],
         },
         l04.mended: {
             "the scale, the merge": [scaled_by(0), scaled_by(1), scaled_by(-0.5)],
@@ -311,11 +182,10 @@ test_answers = verdicts(
             repair._BUGGY[5]: [[7, 10]],
             repair._BUGGY[7]: [[5, 8, 10]],
             repair._INNOCENT[2]: [[2, 3, 5, 7]],
-            "from 1 to 11": [[5, 7, 8, 12], [[5, 7], [8, 10]], ["5", "7", "8", "10"], "5,7,8,10"],
         },
         l04.comparison: {
             PASSES: [runs_in(seeds=(7, 1, 5, 3)), torch.tensor(runs_in()), set(runs_in())],
-            "(heads, symbols, steps, seed)": [runs_in((3, 0, 1, 2)), runs_in((1, 0, 2, 3))],
+            "(heads, symbols, steps, seed)": [runs_in((3, 0, 1, 2))],
             "Heads and symbols": [runs_in(heads=(1, 2))],
             "other runs": [runs_in(symbols=(8, 12, 16))],
             "different runs": [runs_in(seeds=(0, 0, 1))],

@@ -34,14 +34,6 @@ def in_order(*which):
     return stack
 
 
-WRONG = {
-    "compare": [("norm only", "skip"), "norm only", [..., ...]],
-    "depth": [7, ...],
-    "measure": ["the cosine", ...],
-    "seeds": ["three", ...],
-}
-
-
 def cosine_of_a_stack(variant, depth, seed):
     """The mean cosine between the tokens that leave a random stack, as in the lesson."""
     skip, norm = VARIANTS[variant]
@@ -68,21 +60,19 @@ def test_a_design_passes_at_the_depths_at_which_its_stacks_can_be_told_apart(pai
         assert apart or verdict.message in too_deep
 
 
-DIFFERENCES = {
-    ("norm only", "pre-norm"): "the skip, where the norms sit and the final norm",
+DIFFERENCES = {  # some pairs that differ in more than the skip, or in something else
     ("neither", "pre-norm"): "the skip, whether there is a norm and the final norm",
-    ("neither", "post-norm"): "the skip and whether there is a norm",
     ("post-norm", "pre-norm"): "where the norms sit and the final norm; both",
     ("neither", "norm only"): "whether there is a norm; neither",
 }
 
 
-@pytest.mark.parametrize("pair", list(itertools.permutations(VARIANTS, 2)))
-def test_stacks_may_differ_in_the_skip_alone_and_are_told_in_what_they_do(pair):
-    verdict = l05.design(DESIGN | {"compare": pair})
-    fair = set(pair) in ({"neither", "residual only"}, {"norm only", "post-norm"})
-    assert verdict.passed == fair
-    assert (DIFFERENCES.get(pair) or DIFFERENCES.get(pair[::-1], "")) in verdict.message
+def test_stacks_may_differ_in_the_skip_alone_and_are_told_in_what_they_do():
+    for pair in itertools.permutations(VARIANTS, 2):
+        verdict = l05.design(DESIGN | {"compare": pair})
+        fair = {*pair} in ({"neither", "residual only"}, {"norm only", "post-norm"})
+        assert verdict.passed == fair, pair
+        assert DIFFERENCES.get(pair, DIFFERENCES.get(pair[::-1], "")) in verdict.message
 
 
 def zero(layer):
@@ -105,12 +95,6 @@ def after_zeros(change):
     return answer
 
 
-def shrink(block):
-    with torch.no_grad():
-        for parameter in block.parameters():
-            parameter.mul_(1e-5)
-
-
 test_answers = verdicts(
     {
         l05.layer_norm: {
@@ -124,23 +108,15 @@ test_answers = verdicts(
                 lambda x, g, b, e: torch.native_layer_norm(x, x.shape[-1:], g, b, e)[0],
                 lambda x, g, b, e: g * nn.functional.layer_norm(x, x.shape[-1:], eps=e) + b,
             ],
-            "keepdim=True": [
-                lambda x, g, b, e: (x - mean(x)) / (x.var(-1, correction=0) + e).sqrt() * g + b
-            ],
         },
-        l05.rms_norm: {
-            PASSES: [lambda x, g, e: x * g * (mean(x.pow(2)) + e).pow(-0.5)],
-            "RuntimeError": [lambda x, g, e: x @ g[:2]],  # not a lost axis
-        },
+        l05.rms_norm: {PASSES: [lambda x, g, e: x * g * (mean(x.pow(2)) + e).pow(-0.5)]},
         l05.by_hand: {
             PASSES: [[-1.414, 0, 0, 1.414, 0.471, 0.943, 0.943, 1.414]],
             "standard deviation": [[[-2, 0, 0, 2], [9, 9, 9, 9]]],  # whatever is below
-            "close": [[[-1.41, 0, 0, 1.41], [0.47, 0.94, 0.94, 1.41]]],
         },
         l05.through: {
             PASSES: [[(0.5, 0), (1.5, 1)]],
             "skip": [[[9, 9], [1.5, 1]], [[1.5, 1], [1.5, 1]]],  # not swapped: one row is right
-            "up": [[[1.5, -1], [1.5, 1]]],
         },
         l05.pre_norm: {
             PASSES: [in_order(0, 2)],
@@ -152,26 +128,25 @@ test_answers = verdicts(
                 DESIGN | {"compare": {"neither", "residual only"}},
             ],
             hint(l05.design, "too_few_seeds"): [DESIGN | {"seeds": n} for n in range(3)],
-            hint(l05.design, "same_twice"): [DESIGN | {"compare": ("pre-norm", "pre-norm")}],
-            **{
-                f'"{slot}" wants': [DESIGN | {slot: value} for value in values]
-                for slot, values in WRONG.items()
-            },
+            '"compare" wants': [DESIGN | {"compare": ("norm only", "skip")}],
+            '"depth" wants': [DESIGN | {"depth": 7}, DESIGN | {"depth": ...}],
+            '"measure" wants': [DESIGN | {"measure": "the cosine"}],
+            '"seeds" wants': [DESIGN | {"seeds": "three"}],
         },
         l05.identity_at_start: {
             PASSES: [zero_last_matrices, lambda block: zero_last_matrices(block) or block],
             "frozen": [after_zeros(lambda block: block.requires_grad_(False))],
             "carries x": [lambda block: setattr(block, "residual", False)],
-            "torch.no_grad()": [lambda block: block.attention.W_o.weight.zero_()],
             "W_o or W_2": [after_zeros(lambda block: zero(block.attention.W_v))],
             "run any more": [after_zeros(lambda b: setattr(b.attention, "W_o", nn.Linear(3, 3)))],
             "still differs": [lambda block: nn.init.ones_(block.attention.W_o.weight)],
             ": the feed-forward part.": [
                 after_zeros(lambda block: nn.init.ones_(block.feed_forward.W_2.weight))
             ],
-            hint(l05.identity_at_start, "nearly_zero"): [shrink],
-            "nn.Identity in its place": [lambda block: nn.Identity()],
-            "another forward": [lambda block: setattr(block, "forward", lambda x: (x, None))],
+            "another forward": [
+                lambda block: nn.Identity(),
+                lambda block: setattr(block, "forward", lambda x: (x, None)),
+            ],
         },
     }
 )

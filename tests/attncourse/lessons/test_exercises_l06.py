@@ -2,7 +2,6 @@
 
 import math
 import re
-from fractions import Fraction
 
 import pytest
 import torch
@@ -49,28 +48,6 @@ def leaks_by_the_future(layer, x):
     return torch.tensor(False)
 
 
-def past(real):
-    return torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()
-
-
-def mask_to_add(allowed, forbidden):
-    return lambda real: torch.where(past(real) & real[:, None, None], allowed, forbidden)
-
-
-def hurried(layer, x):
-    y = layer(x)
-    for j in range(1, len(x)):
-        changed = x.clone()
-        changed[j] = torch.randn(x.shape[1])
-        return not torch.allclose(layer(changed)[:j], y[:j], atol=1e-5)
-
-
-def changes_the_appended_token(layer, x):
-    """Outputs of x may not depend on what comes after x."""
-    longer = torch.cat([x, torch.randn(1, x.shape[1])])
-    return not torch.allclose(layer(longer)[: len(x)], layer(x), atol=1e-5)
-
-
 def by_sums(layer, x):
     """The sum of a LayerNorm's output is 0, whatever comes in."""
     return any(
@@ -80,58 +57,30 @@ def by_sums(layer, x):
     )
 
 
-def nudges(layer, x):
-    """A change that rounding hides."""
-    y, places = layer(x), torch.arange(len(x))[:, None]
-    return any(
-        not torch.allclose(layer(x + 1e-4 * (places >= n) * x)[:n], y[:n], atol=1e-7, rtol=0)
-        for n in range(1, len(x))
-    )
-
-
 LISTED = ROWS.tolist()
 
 test_answers = verdicts(
     {
-        l06.causal_rows: {
-            PASSES: [[1, 0, 0, Fraction(3, 4), 0.25, 0, 0.25, 0.5, 0.25]],
-            "the sum of *all* exponentials": [[[1 / 13, 0, 0], *LISTED[1:]]],
-            "the other triangle": [[LISTED[0], [0, 1 / 6, 5 / 6], LISTED[2]]],
-        },
-        l06.honest_questions: {PASSES: [[8, 8, 1, 8, 8, 36]]},
+        l06.causal_rows: {"the other triangle": [[LISTED[0], [0, 1 / 6, 5 / 6], LISTED[2]]]},
         l06.causal_and_padding: {
-            PASSES: [mask_by_loops, lambda real: mask_by_loops(real).numpy()],
-            "Return booleans": [lambda real: mask_by_loops(real).int()],
-            "numbers to be added to scores": [mask_to_add(0.0, -1e9), mask_to_add(1.0, -math.inf)],
-            "must match the size": [lambda real: past(real) & real],
-            "[2, 5]": [lambda real: past(real) & real],
+            PASSES: [lambda real: mask_by_loops(real).numpy()],
+            "numbers to be added to scores": [lambda real: (mask_by_loops(real).float() - 1) * 1e9],
         },
         l06.leaks: {
             PASSES: [leaks_by_the_future, leaks_by_cutting],
-            "in your loop": [hurried],
             "before a LayerNorm": [by_sums],
-            "You say yes to causal attention. It doesn't leak.": [
-                lambda layer, x: leaks_ahead(layer, x) or len(x) == 8
-            ],
-            "You append a token.": [changes_the_appended_token],
-            "for x alone": [lambda layer, x: bool((layer(x).triu(diagonal=1) != 0).any())],
-            "Your function raised": [lambda layer, x: bool(layer(x[:, 0]).any())],
+            "yes to causal attention": [lambda layer, x: leaks_ahead(layer, x) or len(x) == 8],
             "One verdict was wanted": [lambda layer, x: layer(x.flip(0)) != layer(x)],
-            "A gradient says what a very small change": [nudges],
         },
         l06.leaking_calls: {
             PASSES: [{6, 3, 2}, torch.tensor([3, 2, 6])],
-            "2 of the three so far, and no line too many. Ask of another line: what": [[2, 6]],
-            "1 of the three so far": [[3]],
-            "Line 8 is safe": [[2, 3, 8]],
+            "2 of the three so far": [[2, 6]],
             "Line 1 is safe": [[1, 4, 5]],
             "from 1 to 8": [[0, 2, 3], ["2", "3", "6"]],
         },
         l06.bugs_of_maps: {
-            "Map A: its triangle": [DRAWN | {"A": "ahead"}],
             "Map B: no column of padding": [DRAWN | {"B": "ahead"}],
             "Map C: compare its diagonal": [DRAWN | {"C": "off"}],
-            "Map D: one diagonal": [DRAWN | {"D": "off"}],
         },
     }
 )
@@ -163,12 +112,10 @@ def test_questions_and_rows_are_those_of_passes():
 
 
 def test_the_mask_is_what_attention_makes_of_both():
-    torch.manual_seed(0)
     real, x = padding_mask(torch.tensor([3, 5]), 5), torch.randn(2, 5, 8)
     module = MultiHeadAttention(8, 2)
-    by_one, _ = module(x, mask=causal_among_real(real))
-    by_both, _ = module(x, key_mask=real, causal=True)
-    torch.testing.assert_close(by_one, by_both)
+    by_one, by_both = module(x, mask=causal_among_real(real)), module(x, key_mask=real, causal=True)
+    torch.testing.assert_close(by_one[0], by_both[0])
 
 
 SOUND = {
@@ -187,7 +134,6 @@ def test_layers_leak_as_their_names_say():
 
 @pytest.mark.parametrize(("T", "d"), SIZES)
 def test_a_right_answer_is_right_whatever_is_drawn(T, d):
-    torch.manual_seed(0)
     tokens, others = torch.randn(2, 20_000, d).round()
     assert (tokens == others).all(-1).float().mean() < 1e-4  # an exchange that rounding hides
 
@@ -216,7 +162,6 @@ def test_the_page_shows_the_layers_and_the_tests_that_are_checked():
 
 
 def test_the_calls_that_leak_are_those_that_leak():
-    torch.manual_seed(0)
     T, d = 5, 8
     W = torch.randn(3, d, d) / math.sqrt(d)
     may = torch.ones(T, T, dtype=torch.bool).tril()
@@ -245,16 +190,8 @@ def test_the_calls_that_leak_are_those_that_leak():
     assert found == LEAKING.keys()
 
 
-def test_the_page_shows_the_lines_that_are_checked():
+def test_the_page_shows_the_lines_that_are_checked_and_draws_bugs_of_the_museum():
     for number, line in enumerate(CALLS.splitlines(), start=1):
         assert f"# {number} {line}\n" in PYTORCH
-
-
-def test_bugs_are_named_as_in_the_museum():
-    for name in BUGS.values():
-        assert museum.named(name).name == name
-
-
-def test_the_page_draws_the_bugs_that_are_asked_for():
     for letter, bug in DRAWN.items():
-        assert f'"{letter}": "{BUGS[bug]}",\n' in PAGE
+        assert museum.named(BUGS[bug]) and f'"{letter}": "{BUGS[bug]}",\n' in PAGE

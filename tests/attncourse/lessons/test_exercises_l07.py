@@ -1,31 +1,19 @@
 """Checks of L07: right answers in other words, what is nearly right, and the numbers asked for."""
 
-import math
 from fractions import Fraction
 
 import torch
 import torch.nn.functional as F
 from tools.verdicts import PASSES, verdicts
-from torch import nn
 
 from attncourse.lessons import l07
-from attncourse.lessons.l07.assembling import _cases, assembled
+from attncourse.lessons.l07.assembling import assembled
 from attncourse.lessons.l07.counting import RIGHT as PARTS
 from attncourse.lessons.l07.drawing import probabilities
 from attncourse.lessons.l07.judging import REACH
 from attncourse.tasks import names
-from attnlib import RMSNorm, TransformerBlock
+from attnlib import RMSNorm
 from attnlib.model import GPT, generate
-
-
-class Assembled(nn.Module):
-    """The same model as a module."""
-
-    def forward(self, ids, tokens, places, blocks, final_norm, readout):
-        x = F.embedding(ids, tokens) + places[: ids.shape[1]]
-        for block in blocks:
-            x, _ = block(x, causal=True)
-        return readout(final_norm(x))
 
 
 def by_places(model, ids):
@@ -37,16 +25,6 @@ def by_places(model, ids):
 
 def with_padding(model, ids):
     return F.cross_entropy(model(ids[:, :-1].clamp(min=0)).transpose(1, 2), ids[:, 1:])
-
-
-def shared_anew(p):
-    """Return what makes probabilities from those at temperature 1, and shares them out again."""
-
-    def answer(logits, temperature, top_k):
-        again = p(probabilities(logits, 1.0, top_k), temperature)
-        return again / again.sum()
-
-    return answer
 
 
 def masked_by(low):
@@ -61,32 +39,22 @@ test_answers = verdicts(
     {
         l07.letters_back: {
             "Doubling: in bol?": [REACH | {"doubling": "all"}],
-            "Harmony: in boll?": [REACH | {"harmony": "1"}],
             "Ending: the letter that decides": [REACH | {"ending": "3"}],
         },
         l07.assembly: {
-            PASSES: [Assembled()],
             "got tuple": [lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True)))],
-            "raised RuntimeError": [lambda ids, t, p, *parts: t[ids] + p],
-            "should have shape [2, 5, 7]": [lambda ids, t, p, blocks, n, r: n(t[ids])],
         },
-        l07.parts_of_microgpt: {PASSES: [[432, 256, 1024, 2048, 432]]},
         l07.shifted_loss: {
             PASSES: [by_places, lambda model, ids: by_places(model, ids).item()],
             "got -1": [lambda model, ids: model(ids[:, :-1]).mean()],
             "Target -1": [with_padding],
         },
         l07.probabilities_by_hand: {
-            PASSES: [[Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)]],
+            PASSES: [[Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)]]
         },
         l07.next_probabilities: {
             PASSES: [masked_by(-1e9)],
-            "same at every temperature": [shared_anew(lambda p, temperature: p / temperature)],
-            "to its power": [shared_anew(lambda p, temperature: p**temperature)],
             "off by up to": [masked_by(-20.0)],
-            "should have shape [7]": [lambda logits, tau, k: (logits / tau).topk(k).indices],
-            "isn't a number": [lambda logits, tau, k: torch.full_like(logits, math.nan)],
-            "2 came": [lambda logits, tau, k: logits.topk(k)],
         },
     }
 )
@@ -127,7 +95,6 @@ def test_each_rule_is_kept_by_its_letters_and_not_by_fewer():
 
 
 def test_the_assembled_model_is_attnlibs():
-    torch.manual_seed(0)
     gpt, ids = GPT(11, 9, 8, 2, num_layers=3, bias=True), torch.randint(11, (2, 7))
     parts = (
         gpt.token_embedding.weight, gpt.position_embedding.weight, gpt.blocks, gpt.final_norm,
@@ -136,28 +103,17 @@ def test_the_assembled_model_is_attnlibs():
     torch.testing.assert_close(assembled(ids, *parts), gpt(ids).logits["next"])
 
 
-def test_no_two_sizes_of_a_case_agree():
-    for ids, tokens, places, blocks, _, readout in _cases():
-        (B, T), (V, d), (length, _) = ids.shape, tokens.shape, places.shape
-        sizes = [B, T, V, d, length]
-        assert len({*sizes}) == len(sizes) and readout.out_features == V
-        assert len(blocks) > 1 and isinstance(blocks[0], TransformerBlock)
-
-
 def test_microgpts_parts_are_those_of_the_model():
     gpt = GPT(27, 16, 16, 4, norm=lambda d, **o: RMSNorm(d, gain=False, **o), activation="relu")
     (block,) = gpt.blocks
-    modules = (
-        gpt.token_embedding, gpt.position_embedding, block.attention, block.feed_forward,
-        gpt.readouts,
-    )  # fmt: skip
+    within = block.attention, block.feed_forward, gpt.readouts
+    modules = (gpt.token_embedding, gpt.position_embedding, *within)
     found = [sum(p.numel() for p in module.parameters()) for module in modules]
     assert found == PARTS.tolist() and sum(found) == 4192
     assert sum(p.numel() for p in gpt.parameters()) == 4192
 
 
 def test_probabilities_are_those_that_generate_draws_from():
-    torch.manual_seed(0)
     model, begin = GPT(9, 4, 8, 2, std=1.0), torch.tensor([[3]])
     logits = model(begin).logits["next"][0, -1]
     wanted = probabilities(logits, 0.7, 4)

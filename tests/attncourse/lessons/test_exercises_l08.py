@@ -1,7 +1,6 @@
 """Checks of L08: right answers in other words, what is nearly right, and the numbers asked for."""
 
 import copy
-from fractions import Fraction
 
 import torch
 from tools.verdicts import PASSES, verdicts
@@ -32,10 +31,6 @@ def mute_all_but_a_column(module, head):
         module.W_o.weight[:, head * width : (head + 1) * width - 1] = 0
 
 
-def by_the_largest(weights):
-    return weights.diagonal(-1, -2, -1).amax((0, 2))
-
-
 def mute_the_values(module, head):
     """Values of 0, biases included, make a head that adds nothing, too."""
     width = module.d_model // module.num_heads
@@ -49,18 +44,14 @@ test_answers = verdicts(
     {
         l08.previous_token: {
             PASSES: [by_loop],
-            "token 0, your score is 1.00": [by_the_largest],
+            "your score is 1.00": [lambda weights: weights.diagonal(-1, -2, -1).amax((0, 2))],
         },
-        l08.offset_gain: {
-            PASSES: [[-2, Fraction(3, 4), Fraction(7, 8), Fraction(1, 8)]],
-            "about the sign": [[2, 0.75, 0.875, 0.875]],
-        },
+        l08.offset_gain: {"about the sign": [[2, 0.75, 0.875, 0.875]]},
         l08.mute_head: {
             PASSES: [mute_in_a_copy, mute_the_values],
-            "ZeroDivisionError": [lambda module, head: 1 / 0],
             "[4, 5, 6]": [mute_all_but_a_column],
         },
-        l08.induction_head: {"'2.2'": [..., None, 3, "9.9", ["2.2"], torch.ones(2)]},
+        l08.induction_head: {"'2.2'": [..., 3, "9.9", ["2.2"], torch.ones(2)]},
         l08.role_table: {
             "9: ": [REPAIRED | {9: "maybe"}],
             "coreference": [REPAIRED | {3: "none", 9: "rest"}],

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from fractions import Fraction
 from itertools import product
 
 import torch
@@ -34,49 +33,19 @@ def by_singular_values(module, head):
 
 test_answers = verdicts(
     {
-        l09.fourth_content: {
-            PASSES: [[Fraction(-1, 2), Fraction(3, 4), 0.25]],
-            "opposite of 2.5": [[-2.5, 0.25, 0.75]],
-        },
         l09.one_head: {
             PASSES: [by_signs, by_forbidding],
-            "fixed weights": [
-                lambda first, second, scores=scores: scores
-                for scores in torch.cartesian_prod(*[torch.linspace(-6, 6, 4)] * 3)
-            ],
             "0 in the first box and 1": [lambda first, second: [8 * first, 1 - second, 0]],
-            "score of the first": [
-                lambda first, second: torch.tensor([0.0, 8 - 16 * second, 0.0]),
-                lambda first, second: torch.tensor([0.0, 8 * second, 0.0]),
-            ],
+            "score of the first": [lambda first, second: torch.tensor([0.0, 8 * second, 0.0])],
             "score of the second": [lambda first, second: torch.tensor([16 * first - 8, 1.0, 0.0])],
-            "Three finite": [
-                lambda first, second: [1, 2],
-                lambda first, second: [1, 2, math.inf],
-                lambda first, second: {},
-            ],
+            "Three finite": [lambda first, second: [1, 2], lambda first, second: [1, 2, math.inf]],
         },
-        l09.reachable: {
-            "e lies": [REACHED | {"e": "yes"}],
-            "a lies": [REACHED | {"a": "no"}],
-        },
+        l09.reachable: {"e lies": [REACHED | {"e": "yes"}]},
         l09.head_rank: {PASSES: [by_singular_values]},
-        l09.cost_of_heads: {
-            PASSES: [[1024, 1024, 4096, 320, 320, 1280]],
-            "Multiplications: ": [[1024, 1024, 4096, 320, 320, 999]],
-            "are missing": [[256, 256, 1024, 32, 32, 128]],
-        },
+        l09.cost_of_heads: {"Multiplications: ": [[1024, 1024, 4096, 320, 320, 999]]},
         l09.number_or_width: {
             PASSES: [RUN | {"heads": 16, "d_k": 16, "bleu": 25.4}],
-            "row already": [RUN | {"d_k": 16}],
-            "along the row": [RUN | {"heads": 8, "d_k": 64}],
-            "64 heads of 32 differ from 32 heads of 16": [RUN | {"heads": 64}],
-            "from 16 heads of 32 and from 32 heads of 16": [RUN | {"heads": 8, "d_k": 8}],
-            "*number*": [RUN | {"heads": 16, "d_k": 16}],
-            "Halfway": [RUN | {"heads": 16, "d_k": 16, "bleu": 25.6}],
-            "heads: one of these was wanted: 8, 16": [RUN | {"heads": 12}],
             "bleu: one of these was wanted: 25.4": [RUN | {"bleu": "25.8"}],
-            "keys was wanted: heads": [RUN | {"seeds": 5}],
         },
     }
 )

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from tools.verdicts import PASSES, hint, verdicts
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -12,8 +12,6 @@ from attncourse.lessons import l10
 from attncourse.lessons.l10.batches import INTENSITIES, OF_MACHINE
 from attncourse.lessons.l10.by_hand import BYTES, HEADS, LAYERS, MEMORY, MERGED, TOKENS
 from attncourse.lessons.l10.fusing import Products, fused_layer
-from attncourse.lessons.l10.measurements import RIGHT as CAUSES
-from attncourse.lessons.l10.remembering import next_row
 from attncourse.lessons.l10.sizes import BYTES as BYTES_OF_A_NUMBER
 from attncourse.lessons.l10.sizes import MODELS, cache_size, numbers_per_token
 from attnlib import KVCache, MultiHeadAttention
@@ -31,65 +29,11 @@ def next_by_fused(x, W_q, W_k, W_v, keys, values):
     return [F.scaled_dot_product_attention(x @ W_q, keys, values), keys, values]
 
 
-# --- one step, and whole rows at a time ----------------------------------------------------------
-
-
-def window(x, W_q, W_k, W_v, keys, values):
-    output, keys, values = next_row()(x, W_q, W_k, W_v, keys, values)
-    return output, keys[-8:], values[-8:]
-
-
 def by_popping(model, tokens):
     """Uses the model up while its cache is sized."""
     each = model.pop("code", 0) + model.pop("rotary", 0)
     each = each or 2 * model.pop("kv_heads") * model.pop("d_k")
     return 2 * tokens * model.pop("layers") * each
-
-
-def without_an_axis(*arguments):
-    output, keys, values = next_row()(*arguments)
-    return output[0], keys, values
-
-
-def three_products(*layers):
-    return lambda x: torch.cat([layer(x) for layer in layers], dim=-1)
-
-
-test_answers = verdicts(
-    {
-        l10.fuse: {
-            PASSES: [fuse_by_calling],
-            "three products": [three_products],
-            "a layer was": [lambda *layers: layers[0].weight],
-        },
-        l10.map_memory: {PASSES: [[[8], [72], [36]]], "a single row": [[8, 72, 2]]},
-        l10.merged_block: {PASSES: [(9 / 4, 18, 8)]},
-        l10.next_token: {
-            PASSES: [next_by_fused],
-            "shape": [window],  # right only for some lengths
-            "only the shape isn't": [without_an_axis],
-            "but 2 came": [lambda *arguments: next_row()(*arguments)[:2]],
-        },
-        l10.grouped: {
-            PASSES: [lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True)]
-        },
-        l10.cache_bytes: {
-            PASSES: [lambda model, tokens: float(cache_size(model, tokens)), by_popping],
-            "when called with {'layers': 12, ": [
-                lambda model, tokens: cache_size(model, tokens) + 10**6
-            ],
-            "a str": [lambda *_: "36 KiB"],
-        },
-        l10.texts_at_once: {PASSES: [[[1], [300], [8], [8]], [2 / 2, 600 / 2, 16 / 2, 8.0]]},
-        l10.explained: {
-            PASSES: [dict(reversed(CAUSES.items()))],
-            "fused kernel": [CAUSES | {"fused": "more", "late": "maps"}],  # the first wrong one
-        },
-    }
-)
-
-
-# --- softmax in one pass -------------------------------------------------------------------------
 
 
 def attend_by_softmaxes_of_blocks(scores, values, block):
@@ -117,76 +61,28 @@ def attend_without_an_axis_of_one(scores, values, block):
     return (mix / total.masked_fill(total == 0, 1)).T
 
 
-def online(scores, values, block):
-    """Block by block, with an axis of one."""
-    top, total, mix = torch.full((len(scores), 1), -math.inf), 0.0, 0.0
-    for part, own in zip(scores.split(block, 1), values.split(block), strict=True):
-        higher = torch.maximum(top, part.amax(-1, keepdim=True))
-        measure = higher.nan_to_num(neginf=0)
-        old, new = (top - measure).exp(), torch.exp(part - measure)
-        total, mix, top = old * total + new.sum(-1, keepdim=True), old * mix + new @ own, higher
-    return mix / total.clamp(min=1e-30)
-
-
-def measured(against):
-    """Return a careless softmax that measures a block `against(top, part)`."""
-
-    def attend(scores, values, block):
-        top, total, mix = torch.full((len(scores), 1), -math.inf), 0.0, 0.0
-        for part, own in zip(scores.split(block, 1), values.split(block), strict=True):
-            higher = torch.maximum(top, part.amax(-1, keepdim=True))
-            new = (part - against(top, higher)).exp()
-            total, mix, top = total + new.sum(-1, keepdim=True), mix + new @ own, higher
-        return mix / total
-
-    return attend
-
-
-def by_the_whole_logsumexp(scores, values, block):
-    total = scores.logsumexp(-1, keepdim=True).nan_to_num(neginf=0)
-    parts = zip(scores.split(block, 1), values.split(block), strict=True)
-    return sum((part - total).exp() @ own for part, own in parts)
-
-
-def sum_first(scores, values, block):
-    """Goes through all scores before it touches a value."""
-    top, total = torch.full((len(scores), 1), -math.inf), 0.0
-    for part in scores.split(block, 1):
-        higher = torch.maximum(top, part.amax(-1, keepdim=True))
-        measure = higher.nan_to_num(neginf=0)
-        total = total * (top - measure).exp() + (part - measure).exp().sum(-1, keepdim=True)
-        top = higher
-    parts = zip(scores.split(block, 1), values.split(block), strict=True)
-    mix = sum((part - measure).exp() @ own for part, own in parts)
-    return mix / total.masked_fill(total == 0, 1)
-
-
-def careless(scores, values, block):
-    """Gives nan where nothing may be seen."""
-    blind = scores.isneginf().all(-1, keepdim=True)
-    return online(scores, values, block).masked_fill(blind, math.nan)
-
-
-test_online_softmax = verdicts(
+test_answers = verdicts(
     {
+        l10.fuse: {
+            PASSES: [fuse_by_calling],
+            "a layer was": [lambda *layers: layers[0].weight],
+        },
+        l10.map_memory: {PASSES: [[[8], [72], [36]]], "a single row": [[8, 72, 2]]},
+        l10.next_token: {PASSES: [next_by_fused]},
+        l10.grouped: {
+            PASSES: [lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True)]
+        },
         l10.online_softmax: {
-            PASSES: [
-                online, attend_by_softmaxes_of_blocks, attend_without_an_axis_of_one
+            PASSES: [attend_by_softmaxes_of_blocks, attend_without_an_axis_of_one]
+        },
+        l10.cache_bytes: {
+            PASSES: [lambda model, tokens: float(cache_size(model, tokens)), by_popping],
+            "when called with {'layers': 12, ": [
+                lambda model, tokens: cache_size(model, tokens) + 10**6
             ],
-            hint(l10.online_softmax, "exponentials"): [
-                lambda scores, values, block: online(scores, values, 2 * block)
-            ],
-            hint(l10.online_softmax, "largest"): [by_the_whole_logsumexp],
-            hint(l10.online_softmax, "before_values"): [sum_first],
-            "Everything is nan": [measured(lambda top, higher: top)],
-            "against the old": [measured(lambda top, higher: higher)],
-            "isn't a number": [careless],
-        }
+        },
     }
-)  # fmt: skip
-
-
-# --- the numbers that are asked for --------------------------------------------------------------
+)
 
 
 def test_memory_of_maps_is_that_of_tensors():

@@ -1,23 +1,13 @@
 """Checks of L11: right answers in other words, what is nearly right, and the numbers asked for."""
 
-import pytest
 import torch
 import torch.nn.functional as F
 from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l11
-from attncourse.lessons.l11.by_hand import (
-    ADDRESS,
-    HEAD,
-    INSIDE,
-    LAYER,
-    LAYERS,
-    MILLIONS,
-    TOKENS,
-    WIDTH,
-)  # fmt: skip
-from attncourse.lessons.l11.claims import RIGHT as CLAIMS
+from attncourse.lessons.l11 import by_hand
+from attncourse.lessons.l11.by_hand import ADDRESS, HEAD, LAYER, LAYERS, TOKENS, WIDTH
 from attncourse.lessons.l11.loop import token_by_token
 from attncourse.lessons.l11.partners import _case, masses, most_on_partners
 from attnlib import MultiHeadAttention
@@ -29,25 +19,6 @@ from attnlib.patterns import relation_mass
 def by_one_view(packed, num_heads):
     """q, k and v in one tensor, [3, B, h, T, d_k]."""
     return packed.unflatten(-1, (3, num_heads, -1)).permute(2, 0, 3, 1, 4)
-
-
-def by_linears(state, layer, num_heads):
-    """A module whose parts are made anew."""
-    module = MultiHeadAttention(len(state[f"h.{layer}.attn.c_proj.bias"]), num_heads)
-    weight, bias = (state[f"h.{layer}.attn.c_attn.{kind}"] for kind in ("weight", "bias"))
-    for i, name in enumerate(("W_q", "W_k", "W_v")):
-        part = getattr(module, name)
-        d = part.out_features
-        part.weight = nn.Parameter(weight.T[i * d : (i + 1) * d].contiguous())
-        part.bias = nn.Parameter(bias[i * d : (i + 1) * d].clone())
-    module.load_state_dict(
-        {
-            "W_o.weight": state[f"h.{layer}.attn.c_proj.weight"].T,
-            "W_o.bias": state[f"h.{layer}.attn.c_proj.bias"],
-        },
-        strict=False,
-    )
-    return module
 
 
 def by_the_fused_kernel(x, W_q, W_k, W_v, W_o, num_heads):
@@ -64,40 +35,13 @@ def by_one_place(weights, partners):
     return (mass == mass.max()).nonzero()[0]
 
 
-def masked_above(diagonal, scale):
-    """Return causal attention whose mask begins at a diagonal, with a scale of its own."""
-
-    def attend(x, W_q, W_k, W_v, W_o, num_heads):
-        q, k, v = (
-            (x @ W.T).unflatten(-1, (num_heads, -1)).transpose(0, 1) for W in (W_q, W_k, W_v)
-        )
-        hidden = torch.ones(len(x), len(x)).triu(diagonal).bool()
-        scores = (q @ k.mT / scale(q.shape[-1])).masked_fill(hidden, -torch.inf)
-        return (scores.softmax(-1) @ v).transpose(0, 1).flatten(1) @ W_o.T
-
-    return attend
-
-
-def by_beginning(state, layer, num_heads):
-    """Takes h.10 for h.1."""
-    own = {name.split(".attn.")[1]: x for name, x in state.items() if name.startswith(f"h.{layer}")}
-    return by_linears({f"h.0.attn.{name}": x for name, x in own.items()}, 0, num_heads)
-
-
-def greedy(state, layer, num_heads):
-    """Uses its state up."""
-    module = by_linears(state, layer, num_heads)
+def using_up(state, layer, num_heads):
+    """Leaves other numbers where the state was."""
+    module = from_gpt2(state, layer, num_heads=num_heads)
+    for x in state.values():
+        x.zero_()
     state.clear()
     return module
-
-
-def turning(state, layer, num_heads):
-    """Turns its state in place."""
-    for name in state:
-        if name.endswith("weight"):
-            state[name].t_()
-    turned = {name: x.T if x.dim() > 1 else x for name, x in state.items()}
-    return by_linears(turned, layer, num_heads)
 
 
 def without_two_biases(state, layer, num_heads):
@@ -111,27 +55,15 @@ test_answers = verdicts(
     {
         l11.split_c_attn: {PASSES: [by_one_view]},
         l11.gpt2_layer: {
-            PASSES: [by_linears, greedy, turning],
+            PASSES: [using_up],
             "a dict came": [lambda state, layer, h: state],
-            "None": [lambda state, layer, h: None],
             "KeyError": [lambda state, layer, h: state["h.7.attn"]],
-            "off by": [lambda state, layer, h: MultiHeadAttention(12, h)],
-            "those of h.1": [by_beginning],
             " W_q.bias, W_k.bias.": [without_two_biases],
         },
-        l11.loop_at_once: {
-            PASSES: [by_the_fused_kernel],
-            "see themselves": [masked_above(0, lambda d_k: d_k**0.5)],
-            "off by": [masked_above(1, lambda d_k: 2)],  # heads aren't always four wide
-        },
+        l11.loop_at_once: {PASSES: [by_the_fused_kernel]},
         l11.head_of_a_rule: {
             PASSES: [by_one_place],
             "The layer should be ": [lambda weights, partners: (0, 99)],
-        },
-        l11.head_in_the_file: {PASSES: [[9, 384, 384 + 768, 384 + 1536, 384]]},
-        l11.parts_of_llama: {PASSES: [[67.1, 135.3, 262.1, 6738.4], [67, 135, 262, 6738]]},
-        l11.what_can_be_checked: {
-            "A: ": [CLAIMS | {"A": "perhaps"}],
         },
     }
 )
@@ -160,10 +92,10 @@ def test_a_llama_has_as_many_parameters_as_its_parts():
     gpt = GPT(TOKENS, 8, WIDTH, 32, 1, d_ff=0, bias=False, positions="rotary", device="meta")
     attention = sum(p.numel() for p in gpt.blocks[0].attention.parameters())
     tables = gpt.token_embedding.weight.numel() + gpt.readouts["next"].weight.numel()
-    network = 3 * nn.Linear(WIDTH, INSIDE, bias=False, device="meta").weight.numel()
+    network = 3 * WIDTH * by_hand.INSIDE
     whole = tables + LAYERS * (attention + network + 2 * WIDTH) + WIDTH
     found = torch.tensor([attention, network, tables, whole], dtype=torch.float64) / 1e6
-    torch.testing.assert_close(MILLIONS, found)
+    torch.testing.assert_close(by_hand.MILLIONS, found)
     assert whole == 6_738_415_616
 
 
@@ -181,8 +113,6 @@ def test_masses_are_those_of_the_package():
     assert most_on_partners(weights, partners) == (1, 2)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_whatever_is_drawn_the_right_head_has_most(seed):
-    torch.manual_seed(seed)
-    for at in ((0, 0), (1, 4), (2, 3)):
+def test_whatever_is_drawn_the_right_head_has_most():
+    for at in ((0, 0), (1, 4), (2, 3), (0, 1), (1, 0)):
         assert most_on_partners(*_case(5, 4, 5, 8, at)) == at

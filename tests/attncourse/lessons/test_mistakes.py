@@ -44,15 +44,12 @@ def read(tmp_path):
     return read
 
 
-def test_functions_are_expressions_of_the_arguments_or_written_whole(read):
+def test_functions_are_expressions_of_the_arguments_or_written_whole_and_others_values(read):
     square, power, half = read("double", TEXT)
     assert [mistake.answer(6) for mistake in (square, half)] == [36, 3]
     assert power.answer(torch.tensor(6)) == 36
     assert square.hint == power.hint == "You squared it. Add it to itself."
     assert (half.hint, half.name) == ("You halved it.", "half")
-
-
-def test_answers_without_arguments_are_values(read):
     assert read("numbers", TEXT) == (
         Mistake([2, 1], "The first is wrong.", name="first"),
         Mistake([1, 2], "They are swapped.", whole=True),
@@ -73,20 +70,15 @@ def test_a_function_that_raises_shows_its_line(read):
     [
         ("", "a section '# numbers', got none"),
         ("# number\n\n    1\nNo.\n", "a section '# numbers', got number"),
-        ("# numbers\n\n# more\n\n    1\nNo.\n", "a mistake in the section '# numbers', got none"),
         ("    1\nNo.\n", "line 1: .* a heading .*, got '    1'"),
-        ("\n## numbers\n", "line 2: .* a heading .*, got ## numbers"),
         ("# numbers\n    1\nNo.", "line 1: .* a blank line below, got # numbers\n    1"),
         ("# numbers\n\n# numbers\n", "line 3: .* one section of each name"),
         ("# numbers\n\nNo.\n", "line 3: .* an answer above its hint, .* got No."),
         ("# numbers\n\n    1\n\nNo.\n", "line 3: .* a hint right below .*, got     1"),
         ("# numbers\n\n    1\nNo.\n    2\nNo.\n", "line 5: .* a blank line .*, got     2"),
         ("# numbers\n\n  1\nNo.\n", "line 3: .* indented by four .*'  1'"),
-        ("# numbers\n\n     1\nNo.\n", "line 3: .* indented by four "),
         ("# numbers\n\n    1 +\nNo.\n", "line 3: .* a value, got '1 .', .* Syntax"),
-        ("# numbers\n\n    ONE\nNo.\n", "line 3: .* a value, got 'ONE', .* NameE"),
         ("# numbers(x)\n\n    x +\nNo.\n", "line 3: .* an expression of x, got 'x .'"),
-        ("# numbers(x)\n\n    def f(x)\nNo.\n", r"line 3: .* got 'def f\(x\)', .* Syn"),
     ],
 )
 def test_a_text_in_another_form_is_refused(read, text, words):

@@ -31,31 +31,21 @@ from attncourse.checking.tensor_hints import relation
         ([8 * 1024], [8], "1,024 times too large: is it in the right unit"),
         ([6.7384], [6738.4], "1,000 times too small: is it in the right unit"),
         ([8.388608], [8.0], "1,024 bytes"),
-        ([77.31], [72.0], "1,024 bytes"),
         ([0.125], [8.0], "one divided by"),
-        ([2.3333], [3 / 7], "one divided by"),
         ([0.5714], [3 / 7], "1 minus"),
         ([9], [8], "one too many"),
         ([299, 8], [300, 9], "one too few"),
-        ([3], [2], ""),
         ([-0.5], [0.5], "sign"),
-        ([0.5, -0.25], [-0.5, -0.25], "sign"),
-        ([0.3, 0.5, 0.3], [0.25, 0.5, 0.25], "rounded?"),
         ([0.43], [0.4286], "rounded?"),
         ([0.44], [0.4286], ""),
         ([25, 50, 25], [0.25, 0.5, 0.25], "percent"),
         ([0.5, 0.5, 0.5], [0.25, 0.5, 0.25], "should sum to 1"),
-        ([0.5, 0.25, 0.25], [0.25, 0.75, 0], ""),
         ([2, 4], [1.5, 3], "the same factor"),
         ([2, 5], [1.5, 3], ""),
         ([2, 0.5, 0.7], [2, 0.5, 0.3], "Only number 3"),
-        ([2, 0.5, -0.3], [2, 0.5, 0.3], "sign"),
         ([0.25, 0.75, 0], [0.75, 0.25, 0], "the wrong order"),
         ([0, 0.5], [0, 0.25], "number 2"),
-        ([1e-3, 0.5], [0, 0.25], ""),
-        ([7, 7], [8, 9], ""),
         ([6737], [6738.4], ""),  # near, as rounded numbers in a relation are
-        ([6737, 9], [6738.4, 9], ""),
     ],
 )
 def test_a_remark_says_the_relation_and_nothing_where_it_may_be_chance(ours, right, words):
@@ -63,13 +53,10 @@ def test_a_remark_says_the_relation_and_nothing_where_it_may_be_chance(ours, rig
     assert words in said if words else said == ""
 
 
-def test_another_row_s_numbers_are_known():
+def test_another_row_s_numbers_are_known_and_only_counts_are_one_too_many():
     assert "“Tokens”" in remark([432], [256], {"Tokens": [432], "Places": [256]})
     assert remark([1], [256], {"Tokens": [1]}) == ""
     assert remark([432], [256], {"": [432]}) == ""  # a row without a name
-
-
-def test_only_counts_are_one_too_many():
     assert "one too many" in remark([9], [8], {"Sum": [18]})
     assert remark([9], [8], {"Sum": [2.25]}) == ""
 
@@ -134,20 +121,16 @@ def with_slice(x, index, value):
         (lambda x: x.transpose(0, 2), "axes 0 and 2 are exchanged"),
         (lambda x: x.permute(1, 2, 0), "in the order [1, 2, 0]"),
         (lambda x: x.flatten(), "only the shape"),
-        (lambda x: x[None], "only the shape"),
         (lambda x: x.mean(1), "lost an axis"),
         (lambda x: x[None].expand(2, 3, 4, 5), "an axis too many"),
-        (lambda x: x[0, :, :], "lost an axis"),
         (lambda x: x[0, 0], "axes in front"),
         (lambda x: torch.cat([x, x], 1), "2 times too long"),
         (lambda x: x.sum(1, keepdim=True), "of length 1"),
-        (lambda x: x[:, :0], ""),
         (lambda x: -x, "the other sign"),
         (lambda x: x / math.log(2), "ln 2"),
         (lambda x: x.exp(), "a power of e"),
         (lambda x: 1 / x, "turned around"),
         (lambda x: 1 - x, "taken from 1"),
-        (lambda x: x.square(), "squared"),
         (lambda x: 3 * x, "it is 3 times"),
         (lambda x: x * (1 + x.mean()), "times what was wanted, in other cases another"),
         (lambda x: x.roll(1, 1), "one place too late along axis 1"),
@@ -164,10 +147,12 @@ def test_a_relation_between_tensors_is_said(change, words):
     assert words in said if words else said == ""
 
 
-def test_what_holds_in_one_case_alone_is_no_factor():
+def test_what_holds_in_one_case_alone_or_of_rows_that_are_alike_tells_nothing():
     x = torch.tensor(3.0)
     assert relation([(2 * x, x), (x + 6, x + 1)], 1e-5) == ""
     assert "it is 2 times" in relation([(2 * x, x), (2 * x + 2, x + 1)], 1e-5)
+    x = torch.randn(1, 5).expand(4, 5)
+    assert relation([(x + torch.arange(1, 6), x)], 1e-5) == ""
 
 
 def test_rows_of_shares_are_too_much_alike_or_too_far_apart():
@@ -177,11 +162,6 @@ def test_rows_of_shares_are_too_much_alike_or_too_far_apart():
         assert words in said if words else "softmax" not in said
     hidden = scores[0].masked_fill(X > 1, -math.inf).softmax(-1)  # a 0 is no matter of scores
     assert "alike" not in relation([(scores[0].softmax(-1), hidden)] * 2, 1e-5)
-
-
-def test_rows_that_are_alike_tell_nothing():
-    x = torch.randn(1, 5).expand(4, 5).double()
-    assert relation([(x + torch.arange(1, 6), x)], 1e-5) == ""
 
 
 # --- answers that are functions ------------------------------------------------------------------
@@ -209,6 +189,10 @@ MISTAKES = [
 
 def gained(x, gain):
     return x * gain
+
+
+def is_positive(x):
+    return x > 0
 
 
 GAINED = [(torch.randn(3, 4), torch.randn(4)), (torch.randn(2, 5), torch.randn(5))]
@@ -242,7 +226,6 @@ def sets_and_reads_in_one_step(q, k, n):
     [
         # results, counted
         (torch.clone, ROWS, lambda x: (x, x + 1), "Number 1 of them is right"),
-        (torch.clone, ROWS, lambda x: (x - 1, x + 1), "make it one tensor"),
         (torch.clone, ROWS, lambda x: x if x.numel() < 13 else x.T, "(1 of 2 cases are right.)"),
         (lambda x: (x, x.exp()), ROWS, lambda x: (x.exp(), x), "another order"),
         (lambda x: (x, x.exp()), ROWS, lambda x: [x], "Right so far: a."),
@@ -252,13 +235,10 @@ def sets_and_reads_in_one_step(q, k, n):
         (scaled, SQUARE, lambda q, k, n: q @ k * n, "`k` were transposed"),
         (scaled, SQUARE, lambda q, k, n: q @ k.T * (n + 1), "`n` were one larger"),
         (scaled, SQUARE, lambda q, k, n: n * q.sum(1, True).expand(3, 3), "`k` were all 1"),
-        (scaled, SQUARE, lambda *given: -scaled(*given), "`given` were negated"),
         (scaled, SQUARE, lambda q, k, n: blind(q @ k.T * n), "off by"),
         # sizes that don't fit
         (scaled, OBLONG, lambda q, k, n: q @ k, "5 may come from axis 1 of argument 1 or axis 1"),
-        (scaled, OBLONG, lambda q, k, n: q.sum(1) + torch.zeros(n), "3 may come from axis 0 of"),
         (scaled, OBLONG, lambda q, k, n: q[:, 0] + torch.zeros(n), "2 may come from argument 3"),
-        (scaled, OBLONG, lambda q, k, n: q @ k.T @ k, "4 may come from axis 0 of argument 2; 5"),
         (scaled, OBLONG, lambda q, k, n: q + torch.zeros(9), "of length 1?|"),
         # a mistake is known by its numbers, however it guards against a division by 0
         (torch.sin, ZERO, lambda x: (x / x).nan_to_num(), "own hint"),
@@ -267,7 +247,6 @@ def sets_and_reads_in_one_step(q, k, n):
         (lambda x, at: x * at, HEATED, lambda x, at: x / 1.0 + 0 * at, "`at` were 1."),
         # arguments that are never read, or set before they are
         (scaled, SQUARE, lambda q, k, n: 9 * blind(q @ k.T), "never uses `n`.|"),
-        (scaled, SQUARE, lambda q, k, n: 4.0, "never uses `q` and `k` and `n`.|"),
         (scaled, SQUARE, sets_an_argument, "never uses `n`.|"),
         (scaled, SQUARE, sets_an_argument_of_long_ones, "2.|"),
         (scaled, SQUARE, tries_to_set_an_argument, "2.|"),
@@ -283,21 +262,9 @@ def sets_and_reads_in_one_step(q, k, n):
         (lambda x: bool(x[0, 0] > 0), ROWS, lambda x: "yes", "True or False, not a str"),
         (torch.clone, ROWS, lambda x: (row for row in x), "numbers, not a generator"),
         # True too seldom, too often
-        (
-            lambda x: x > 0,
-            ROWS,
-            lambda x: (x > 0) & (x < x.max()),
-            "seldom: where it says True, it is right",
-        ),
-        (
-            lambda x: x > 0,
-            ROWS,
-            lambda x: (x > 0) | (x == x.min()),
-            "often: where it says False, it is right",
-        ),
-        # numbers are no booleans
-        (lambda x: x > 0, ROWS, lambda x: x, "True and False"),
-        (lambda x: x > 0, ROWS, lambda x: (x > 0).long() + 1, "True and False"),
+        (is_positive, ROWS, lambda x: (x > 0) & (x < x.max()), "seldom: where it says True"),
+        (is_positive, ROWS, lambda x: (x > 0) | (x == x.min()), "often: where it says False"),
+        (is_positive, ROWS, lambda x: x, "True and False"),  # numbers are no booleans
     ],
 )
 def test_what_is_wrong_with_a_function_is_said(right, cases, answer, words):
@@ -312,9 +279,8 @@ def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
 
 
 def test_a_mistake_that_raises_is_known_by_what_it_says():
-    mistakes, cases = [Mistake(lambda x: x @ x, "own hint")], [(torch.ones(2, 3),)]
+    of_this = {"reference": torch.clone, "cases": [(torch.ones(2, 3),)], "output_names": ["it"]}
+    mistakes = [Mistake(lambda x: x @ x, "own hint")]
     for answer, is_known in ((lambda x: x @ x + 1, True), (lambda x: x @ torch.ones(7, 2), False)):
-        checked = check_function(
-            answer, torch.clone, cases, mistakes, output_names=["it"], praise=""
-        )
+        checked = check_function(answer, mistakes=mistakes, praise="", **of_this)
         assert (checked.message == "own hint") == is_known

@@ -1,6 +1,5 @@
 """BuildABlock's Python side: its state, its traits, its refusals."""
 
-import numpy as np
 import pytest
 import torch
 from tools.refusing import assert_refused, refusals
@@ -12,32 +11,26 @@ PANELS = {"gradient": "size", "cosine": "cosine"}
 NEITHER, PRE = (False, None), (True, "pre")
 
 
-def measured(variants=(NEITHER, PRE), runs=2, dtype=torch.float64):
+def measured(runs=2):
     return {
         variant: {
-            "gradient": 10 ** torch.empty(3, runs, dtype=dtype).uniform_(-20, 20),
-            "cosine": torch.rand(3, runs, dtype=dtype),
+            "gradient": 10 ** torch.empty(3, runs).uniform_(-20, 20),
+            "cosine": torch.rand(3, runs),
             "something else": torch.zeros(1),
         }
-        for variant in variants
+        for variant in (NEITHER, PRE)
     }
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_state_holds_every_number_as_float64(dtype):
-    measurements = measured(runs=4, dtype=dtype)
-    measurements[PRE]["gradient"][0, :2] = torch.tensor([3e-38, 3e38], dtype=dtype)
+def test_state_holds_every_number_as_float64():
+    measurements = measured(runs=4)
+    measurements[NEITHER]["gradient"] = torch.full((3, 4), 1e-46, dtype=torch.float64)
     measurements[PRE]["cosine"][0, 0] = 1 + 1e-7  # by rounding
-    widget = BuildABlock(DEPTHS, measurements, panels=PANELS, origin="random, seed 0")
+    widget = BuildABlock(DEPTHS, measurements, panels=PANELS)
     assert (widget.residual, widget.norm_position, widget.depth) == (False, None, 2)  # the plainest
-    state = widget.get_state()
-    assert (state["depths"], state["runs"], state["origin"]) == (DEPTHS, 4, "random, seed 0")
-    assert state["variants"] == [[False, None], [True, "pre"]]
-    assert state["panels"] == [["gradient", "size"], ["cosine", "cosine"]]
-    values = torch.from_numpy(np.frombuffer(state["values"], "<f8").copy()).view(2, 2, 3, 4)
-    for v, variant in enumerate(measurements):
-        for p, panel in enumerate(PANELS):
-            assert torch.equal(values[v, p], measurements[variant][panel].double())
+    values = torch.frombuffer(bytearray(widget.values), dtype=torch.float64).view(4, 3, 4)
+    given = [of[panel].double() for of in measurements.values() for panel in PANELS]
+    assert torch.equal(values, torch.stack(given))
 
 
 def change(panel, value):
@@ -49,27 +42,22 @@ def built(depths=DEPTHS, measurements=None, panels=PANELS, **options):
     return BuildABlock(depths, given, panels=panels, **options)
 
 
-NAN = torch.tensor([[0.5, torch.nan]] * 3)
-
-
 test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             built: {
-                "measurements": [change("gradient", [1.0]), change("gradient", NAN.long())],
+                "measurements": [change("gradient", [1.0])],
                 "panels": [["gradient"]], "origin": [0], "signal": [0],
             },
         },
         ValueError: {
             built: {
-                "depths": [[2], [12, 2], [2, 2]],
+                "depths": [[2], [12, 2]],
                 "measurements": [
-                    {}, [1], {PRE: {"cosine": 1}},
-                    *(change("gradient", torch.ones(size)) for size in [(2, 2), (3,), (3, 0)]),
-                    change("cosine", torch.ones(3, 5)), change("cosine", NAN),
+                    {}, {PRE: {"cosine": 1}}, change("gradient", torch.ones(2, 2)),
+                    change("cosine", torch.ones(3, 5)), change("cosine", torch.full((3, 2), -1.5)),
                     change("gradient", torch.full((3, 2), torch.inf)),
                     change("gradient", torch.zeros(3, 2)),
-                    change("cosine", torch.full((3, 2), -1.5)),
                 ],
                 "panels": [{}, {"gradient": "log"}],
             },
@@ -78,11 +66,6 @@ test_bad_input_is_refused_by_name = refusals(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ["pre-norm", (True, "both"), (1, "pre")])
+@pytest.mark.parametrize("key", ["pre-norm", (1, "pre")])
 def test_a_wiring_that_isnt_one_is_refused(key):
     assert_refused(lambda: built(measurements={key: {}}), ["keys", repr(key)], TypeError)
-
-
-@pytest.mark.parametrize(("error", "depths"), [(ValueError, [0, 2]), (TypeError, [2, 2.5])])
-def test_a_depth_is_a_count(error, depths):
-    assert_refused(lambda: built(depths), ["depth"], error)

@@ -1,30 +1,22 @@
 """Flow's Python side: its state, its traits, its refusals."""
 
-import numpy as np
-import pytest
 import torch
 from tools.refusing import assert_named, refusals
 
 from attncourse.widgets import Flow
 from attnlib import MultiHeadAttention
 
-PROJECTIONS = ("w_q", "w_k", "w_v", "w_o")
 
-
-def numbers(widget, name, shape):
-    return torch.from_numpy(np.frombuffer(widget.get_state()[name], "<f4").copy()).view(shape)
-
-
-@pytest.mark.parametrize("x", [torch.randn(3, 4), torch.randn(1, 3, 4)])
-@pytest.mark.parametrize("bias", [True, False])
-def test_a_modules_matrices_are_taken_so_that_x_meets_them_from_the_left(x, bias):
-    module = MultiHeadAttention(4, 2, bias=bias)  # a fresh bias is 0
+def test_a_modules_matrices_are_taken_so_that_x_meets_them_from_the_left():
+    module, x = MultiHeadAttention(4, 2), torch.randn(1, 3, 4)  # a fresh bias is 0
     widget = Flow.from_module(module, x, ["a", "b", "c"], causal=True, origin="random")
     assert (widget.num_heads, widget.causal, widget.origin) == (2, True, "random")
-    assert torch.equal(numbers(widget, "x", (3, 4)), x.reshape(3, 4))
-    for name in PROJECTIONS:
-        matrix = getattr(module, f"W_{name[-1]}").weight.detach().T
-        assert torch.equal(numbers(widget, name, (4, 4)), matrix)
+    given = {"x": x[0]}
+    for letter in "qkvo":
+        given[f"w_{letter}"] = getattr(module, f"W_{letter}").weight.detach().T
+    for name, matrix in given.items():
+        held = torch.frombuffer(bytearray(widget.get_state()[name]), dtype=torch.float32)
+        assert torch.equal(held.view_as(matrix), matrix)
 
 
 X, W = torch.ones(2, 4), torch.eye(4)
@@ -47,21 +39,13 @@ def of_module(module=None, x=X, **options):
 test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
-            flow: {
-                "x": [None, X.tolist(), X.long()], "w_q": [None], "num_heads": [2.0],
-                "tokens": ["ab"], "causal": [1], "origin": [3],
-            },
-            of_module: {
-                "module": [torch.nn.Linear(4, 4)], "x": [X.double()], "causal": [1],
-                "origin": [3],
-            },
+            flow: {"x": [None, X.tolist()], "num_heads": [2.0], "tokens": ["ab"], "causal": [1]},
+            of_module: {"module": [torch.nn.Linear(4, 4)], "causal": [1], "origin": [3]},
         },
         ValueError: {
             flow: {
                 "x": [X[None], torch.ones(7, 4), X[:0], X * torch.nan],
-                "w_q": [torch.ones(2, 4, 2), torch.eye(3)],
-                "w_k": [torch.full((4, 4), torch.inf)], "w_o": [torch.eye(5)],
-                "tokens": [list("abc")],
+                "w_q": [torch.eye(3)], "w_o": [W / 0], "tokens": [list("abc")],
             },
             of_module: {
                 "x": [X.T],
@@ -78,4 +62,3 @@ test_bad_input_is_refused_by_name = refusals(
 def test_sizes_that_do_not_fit_are_refused_by_name():
     assert_named(ValueError, "d_model", lambda: flow(num_heads=3))
     assert_named(ValueError, "x", lambda: flow(torch.ones(2, 7), *[torch.eye(7)] * 4, 1))
-    assert_named(ValueError, "x", lambda: of_module(MultiHeadAttention(8, 2), torch.ones(2, 8)))

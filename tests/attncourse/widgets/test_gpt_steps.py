@@ -6,7 +6,6 @@ import pytest
 import torch
 from tools.refusing import assert_refused, refusals
 from tools.small_gpts import MODELS, gpt
-from torch import nn
 
 from attncourse.tasks import names
 from attncourse.widgets import GptSteps
@@ -48,96 +47,52 @@ def test_the_code_runs_and_computes_what_the_model_computes(case):
     torch.testing.assert_close(torch.tensor(told, dtype=torch.float64), chances)
 
 
-def test_the_code_has_what_its_model_has():
-    helpers = GptSteps(MODELS["microgpt"]).helpers
-    assert "relu" in helpers and "erf" not in helpers
-
-
-def test_state_holds_the_weights_as_float32_bytes():
-    model = gpt(27, 5, 4, 2, dtype=torch.bfloat16)
-    widget = GptSteps(model, ["Emma", "bob"], origin="random")
-    flat = torch.cat([x.flatten() for x in model.state_dict().values()]).float()
-    found = torch.frombuffer(bytearray(widget.get_state()["weights"]), dtype=torch.float32)
-    assert torch.equal(found, flat)
-    assert (widget.names, widget.name, widget.origin) == (["emma", "bob"], "emma", "random")
-    assert (widget.token, widget.line, widget.head) == (0, "cache", 0)
-    assert (widget.vocabulary, widget.boundary) == ("abcdefghijklmnopqrstuvwxyz.", ".")
-    assert widget.spec == model.spec()
-
-
-def test_the_largest_model_makes_a_small_state():
-    model, letters = gpt(40, 99, 32, 8, d_ff=256), map(chr, range(40, 80))
-    widget = GptSteps(model, ["A" * 15], vocabulary=letters, boundary="O")
-    assert len(widget.weights) < 120_000
-
-
-def test_another_vocabulary_may_have_capitals_and_another_boundary():
+def test_names_are_read_in_the_models_letters():
+    widget = GptSteps(gpt(27, 5, 4, 2, dtype=torch.bfloat16), ["Emma", "bob"])
+    assert (widget.names, widget.name) == (["emma", "bob"], "emma")
     widget = GptSteps(gpt(4, 6, 2, 1), ["AaB"], vocabulary="aAb|", boundary="|")
     assert widget.name == "Aab"  # no capital B there
 
 
-def with_parts(**options):
-    """A GPT that is made as TransformerModel is, with other choices."""
-    sizes = TaskSizes(27, 6, {"next": 27}, causal=True)
-    return TransformerModel.of_sizes(sizes, 4, 2, **{"d_ff": 8} | options)
-
-
-def of_another_class():
-    """A model of a class that may compute something else."""
-    model = gpt(27, 6, 4, 2)
-    model.__class__ = type("Subclass", (TransformerModel,), {})
-    return model
-
-
-def hooked():
-    model = gpt(27, 6, 4, 2)
-    model.blocks[0].register_forward_hook(lambda *_: None)
-    return model
-
-
-def mixed_norms():
-    model = gpt(27, 6, 4, 2)
-    model.final_norm = RMSNorm(4)
-    return model
-
-
-def holding_nan():
+def changed(change):
+    """A GPT in which something was changed after it had been made."""
     model = gpt(27, 6, 4, 2)
     with torch.no_grad():
-        model.token_embedding.weight[3, 1] = torch.nan
+        change(model)
     return model
 
 
-ENCODER = TransformerModel.of_sizes(TaskSizes(27, 6, {"next": 27}), 4, 2, d_ff=8)
-TAGGER = TransformerModel.of_sizes(TaskSizes(27, 6, {"tag": 5}, causal=True), 4, 2, d_ff=8)
+def other(norm_position="pre", **sizes):
+    """A model that is made as GPT makes one, with other choices."""
+    sizes = TaskSizes(27, 6, **{"readouts": {"next": 27}, "causal": True} | sizes)
+    return TransformerModel.of_sizes(sizes, 4, 2, d_ff=8, norm_position=norm_position)
 
 
-@pytest.mark.parametrize(
-    ("word", "model"),
-    [
-        ("got Linear", nn.Linear(2, 2)),
-        ("got Subclass", of_another_class()),
-        ("blocks.0", hooked()),
-        ("one block, got 2", gpt(27, 6, 4, 2, 2)),
-        ("no rotary positions", gpt(27, 6, 4, 2, positions="rotary")),
-        ("positions='learned', got 'sinusoidal'", gpt(27, 6, 4, 2, positions="sinusoidal")),
-        ("positions='learned', got None", gpt(27, 6, 4, 2, positions=None)),
-        ("num_kv_heads=2, got 1", gpt(27, 6, 4, 2, num_kv_heads=1)),
-        ("d_ff=0", gpt(27, 6, 4, 2, d_ff=0)),
-        ("norm_position='pre', got 'post'", with_parts(norm_position="post")),
-        ("causal=True, got False", ENCODER),
-        ("readouts={'next': 27}, got {'tag': 5}", TAGGER),
-        ("norms=", mixed_norms()),
-        ("d_model of at most 32", gpt(27, 6, 36, 2)),
-        ("num_heads of at most 8", gpt(27, 6, 16, 16)),
-        ("d_ff of at most 32", gpt(27, 6, 4, 2, d_ff=33)),
-        ("vocabulary_size of at most 40", gpt(41, 6, 4, 2)),
-        ("length=1", gpt(27, 1, 4, 2)),
-        ("token_embedding.weight", holding_nan()),
-    ],
-)
-def test_what_the_loop_cannot_do_is_refused_by_name(word, model):
-    assert_refused(lambda: GptSteps(model, ["a"]), [word])
+HOOKED = changed(lambda model: model.blocks[0].register_forward_hook(lambda *_: None))
+MIXED = changed(lambda model: setattr(model, "final_norm", RMSNorm(4)))
+HOLDING_NAN = changed(lambda model: model.token_embedding.weight[3, 1].fill_(torch.nan))
+REFUSED = {
+    "blocks.0": HOOKED,
+    "norms=": MIXED,
+    "token_embedding.weight": HOLDING_NAN,
+    "norm_position='pre', got 'post'": other(norm_position="post"),
+    "causal=True, got False": other(causal=False),
+    "readouts={'next': 27}, got {'tag': 5}": other(readouts={"tag": 5}),
+    "one block, got 2": gpt(27, 6, 4, 2, 2),
+    "positions='learned', got None": gpt(27, 6, 4, 2, positions=None),
+    "num_kv_heads=2, got 1": gpt(27, 6, 4, 2, num_kv_heads=1),
+    "d_ff=0": gpt(27, 6, 4, 2, d_ff=0),
+    "d_model of at most 32": gpt(27, 6, 36, 2),
+    "num_heads of at most 8": gpt(27, 6, 16, 16),
+    "d_ff of at most 32": gpt(27, 6, 4, 2, d_ff=33),
+    "vocabulary_size of at most 40": gpt(41, 6, 4, 2),
+    "length=1": gpt(27, 1, 4, 2),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_the_loop_cannot_do_is_refused_by_name(words):
+    assert_refused(lambda: GptSteps(REFUSED[words], ["a"]), [words])
 
 
 def of_four(vocabulary="abc.", names=("a",), **options):

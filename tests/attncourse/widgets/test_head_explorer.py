@@ -28,19 +28,16 @@ def assert_shows(widget, module, x, **options):
     torch.testing.assert_close(weights, expected, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize(("batch", "causal"), [((), False), ((1,), True)])
-def test_from_module_holds_the_queries_and_keys_of_the_module(batch, causal):
+def test_from_module_holds_the_queries_and_keys_of_the_module():
     module = MultiHeadAttention(24, 6)
     torch.nn.init.normal_(module.W_q.bias)
-    x = torch.randn(*batch, 4, 24)
-    widget = HeadExplorer.from_module(module, x, TOKENS, causal=causal, origin="random")
-    assert (widget.num_heads, widget.causal, widget.origin) == (6, causal, "random")
-    assert_shows(widget, module, x.view(4, 24), causal=causal)
+    x = torch.randn(1, 4, 24)
+    widget = HeadExplorer.from_module(module, x, TOKENS, causal=True, origin="random")
+    assert (widget.num_heads, widget.causal, widget.origin) == (6, True, "random")
+    assert_shows(widget, module, x[0], causal=True)
 
 
 Q = torch.ones(4, 8)
-NAN, INFINITE, TOO_LARGE = Q.clone(), Q.clone(), Q.double()
-NAN[2, 3], INFINITE[1, 0], TOO_LARGE[0, 0] = torch.nan, torch.inf, 1e300
 
 
 def given(tokens=TOKENS, q=Q, k=Q, **options):
@@ -69,19 +66,6 @@ def test_grouped_heads_and_rotary_positions_are_refused_with_a_way_that_shows_th
     assert_shows(HeadExplorer(TOKENS, q, k, num_heads=4), turning, x)
 
 
-@pytest.mark.parametrize(
-    ("T", "d", "words"),
-    [
-        (513, 1, ["tokens", "512", "513", "plot_long_heads"]),
-        (363, 256, ["T=363 and d=256", "362"]),
-        (2, 2**18, ["q and k [T=2, d=262144]", "524,288"]),
-    ],
-)
-def test_what_would_weigh_a_page_down_is_refused_and_a_token_less_is_not(T, d, words):
-    assert_refused(lambda: explorer(T=T, d=d), words, ValueError)
-    assert explorer(T=T - 1, d=d).T == T - 1
-
-
 def random_source(name="random", T=5, d=8, **options):
     return HeadSource(name, torch.randn(T, d), torch.randn(T, d), **options)
 
@@ -105,14 +89,11 @@ def test_moves_of_python_and_the_browser_keep_head_count_and_places_in_range():
     widget = HeadExplorer.of_sources(DOG, [ruled(), random_source(d=10)])
     widget.sentence, widget.token, widget.head, widget.pinned = [*"abcdefg"], 6, 2, 1
     widget.source = 1  # whose tokens are fewer, and whose width isn't cut in three
-    state = (widget.num_heads, widget.head, widget.pinned, widget.token)
-    assert state == (2, 1, 1, 4)
+    assert (widget.num_heads, widget.head, widget.pinned, widget.token) == (2, 1, 1, 4)
     widget.num_heads = 1
     assert (widget.head, widget.pinned) == (0, -1)
-    widget.set_state({"source": 0, "num_heads": 3})
-    assert (widget.source, widget.num_heads) == (0, 3)
-    widget.set_state({"head": 11, "num_heads": 12})  # both at once
-    assert (widget.num_heads, widget.head) == (12, 11)
+    widget.set_state({"source": 0, "num_heads": 12, "head": 11})  # all at once
+    assert (widget.source, widget.num_heads, widget.head) == (0, 12, 11)
 
 
 def source(num_heads=4, **options):
@@ -127,25 +108,20 @@ test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             given: {
-                "tokens": ["a cat", ["a", 1, "b", "c"]], "q": [Q.tolist(), Q.to_sparse()],
-                "k": [Q.long(), Q.to("meta")], "num_heads": [2.0], "causal": [Q], "origin": [0],
+                "tokens": ["a cat"], "q": [Q.tolist()], "k": [Q.long()], "num_heads": [2.0],
+                "causal": [Q], "origin": [0],
             },
-            of_module: {
-                "module": [torch.nn.MultiheadAttention(8, 2)], "x": [Q.double(), Q.long()],
-            },
-            of_sources: {"sources": [random_source("one"), [Q]]},
-            source: {"origin": [3]},
+            of_module: {"module": [torch.nn.MultiheadAttention(8, 2)], "x": [Q.double()]},
+            of_sources: {"sources": [[Q]]},
         },
         ValueError: {
             given: {
-                "tokens": [[]], "q": [Q[:3], Q[None], NAN, Q[:, :0]],
-                "k": [Q[:3], Q[:, :4], Q[0], INFINITE, TOO_LARGE],
+                "tokens": [[]], "q": [Q[:3], Q[None], Q / 0, Q[:, :0]],
+                "k": [Q[:3], Q[:, :4], Q.double() * 1e300],
                 "num_heads": [0], "token": [4, "cat dog"],
             },
             of_module: {"x": [Q[:, :4], Q.expand(2, 4, 8)]},
-            of_sources: {"sources": [
-                [], [random_source("one"), random_source("one")], [ruled(list("abcde"))],
-            ]},
+            of_sources: {"sources": [[], [random_source()] * 2, [ruled(list("abcde"))]]},
             source: {"heads": [["first"]]},
             by_rules: {"rules": [["next"], ["same word"] * 2, []], "tokens": [["a"] * 17]},
         },
@@ -157,26 +133,23 @@ test_bad_input_is_refused_by_name = refusals(
     ("call", "words"),
     [
         (lambda: given(num_heads=3), ["num_heads=3", "[1, 2, 4, 8]"]),
-        (lambda: source(T=4), ["q", "one row a token", "5"]),
         (lambda: HeadExplorer([*"aba"], Q[:3], Q[:3], token="a"), ["token", "[0, 2]"]),
         (lambda: of_module(MultiHeadAttention(8, 2, kdim=6)), ["kdim=6 and d_model=8"]),
-        (  # sources share the room of a page
-            lambda: HeadExplorer.of_sources(
-                ["a"] * 256, [random_source(name, T=256, d=520) for name in "ab"]
-            ),
-            ["524,288", "532,480"],
-        ),
+        (lambda: explorer(513, 1), ["tokens", "512", "513", "plot_long_heads"]),
+        (lambda: explorer(363, 256), ["T=363 and d=256", "362"]),
+        (lambda: explorer(2, 2**18), ["q and k [T=2, d=262144]", "524,288"]),
     ],
 )
-def test_what_does_not_fit_together_is_refused_with_its_numbers(call, words):
+def test_what_does_not_fit_together_or_into_a_page_is_refused_with_its_numbers(call, words):
     assert_refused(call, words, ValueError)
+    assert explorer(362, 256).T == 362  # the most
 
 
 def test_what_is_left_out_is_chosen_but_for_the_heads_of_a_training():
-    for token, place in ((None, 4), (1, 1), ("saw", 2), ("the", 3)):
+    for token, place in ((None, 4), (1, 1), ("saw", 2)):
         assert HeadExplorer.of_sources(DOG, [ruled()], token=token).token == place
-    for d, num_heads in ((64, 4), (6, 3), (10, 2), (7, 1)):
+    for d, num_heads in ((64, 4), (6, 3), (7, 1)):
         assert explorer(d=d).num_heads == num_heads
     assert_named(ValueError, "num_heads", lambda: source(None, origin="trained (seed 0)"))
-    told = HeadExplorer.of_sources(DOG, [random_source(origin="GPT-2", num_heads=4)]).sources[0]
+    told = source(origin="GPT-2").sources[0]
     assert (told["num_heads"], told["causal"]) == (4, False)

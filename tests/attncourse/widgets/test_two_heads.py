@@ -1,11 +1,9 @@
 """TwoHeads' Python side: its state, its refusals."""
 
-import numpy as np
 import torch
 from tools.refusing import refusals
 
 from attncourse.widgets import TwoHeads
-from attnlib import MultiHeadAttention
 
 
 def heads(d=4, d_k=2):
@@ -18,24 +16,21 @@ def test_state_holds_copies_of_the_readers_tensors_as_float32_bytes():
     expected = {"x": x.float(), "heads": torch.stack([*map(torch.stack, given)]).detach().float()}
     widget = TwoHeads(x, given)
     x.zero_()
-    assert (widget.T, widget.d, widget.d_k) == (3, 4, 2)
-    assert TwoHeads(tries=[(1, "W_v", 4, [0, 2])]).tries == [[1, "W_v", 4, [0, 2]]]
     state = widget.get_state()
     for name, tensor in expected.items():
         assert torch.equal(getattr(widget, name), tensor)
-        assert np.frombuffer(state[name], "<f4").tolist() == tensor.flatten().tolist()
-        assert state[f"start_{name}"] == state[name]
+        assert state[name] == state[f"start_{name}"] == tensor.contiguous().numpy().tobytes()
 
 
 def test_python_and_the_browser_see_each_others_changes_and_the_start_stays():
     widget, seen = TwoHeads(), []
-    widget.observe(lambda change: seen.append((change["name"], change["new"].tolist())), "x")
+    widget.observe(lambda change: seen.append(change["new"].tolist()), "x")
     edited = widget.x.clone()
     edited[1, 2] = -2.5
     widget.set_state({"x": memoryview(edited.numpy().tobytes())})
-    assert seen == [("x", [[1, 0, 1, 0], [0, 1, -2.5, 1]])]
+    assert seen == [[[1, 0, 1, 0], [0, 1, -2.5, 1]]]
     widget.x = torch.zeros(2, 4, dtype=torch.float64, requires_grad=True)
-    assert not np.frombuffer(widget.get_state()["x"], "<f4").any()
+    assert widget.get_state()["x"] == bytes(32)
     assert widget.start_x == TwoHeads().start_x
 
 
@@ -46,32 +41,23 @@ def sized(T=2, d=4, d_k=2):
     return TwoHeads(torch.ones(T, d), torch.ones(2, 3, d, d_k))
 
 
-def with_matrix(W_v):
-    given = heads()
-    given[1][2] = W_v
-    return TwoHeads(X, given)
-
-
 test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
             TwoHeads: {
-                "x": [X.tolist()],
-                "heads": [torch.tensor(1.0), MultiHeadAttention(4, 2)],
-                "tries": [[[2, "W_q", 1, [0, 2]]]],
+                "x": [X.tolist()], "heads": [torch.tensor(1.0)], "tries": [[[2, "W_q", 1, [0, 2]]]],
             },
         },
         ValueError: {
             TwoHeads: {
-                "x": [X[None], X[:, :3], torch.ones(2, 5), X * torch.nan, X * -2000],
+                "x": [X[None], X[:, :3], X * torch.nan, X * -2000],
                 "heads": [heads()[:1], [head[:2] for head in heads()]],
                 "tries": [
                     [(3, "W_q", 1, [0, 2])], [(2, "W_o", 1, [0, 2])], [(2, "W_q", 0, [0, 2])],
-                    [(2, "W_q", 1, [0])], [(2, "W_q", 1, [0, torch.nan])],
+                    [(2, "W_q", 1, [0])],
                 ],
             },
             sized: {"T": [0, 5], "d": [7], "d_k": [4]},
-            with_matrix: {"W_v": [torch.ones(5, 2), torch.full((4, 2), torch.inf)]},
         },
     }
 )  # fmt: skip

@@ -10,18 +10,11 @@ from attnlib import causal_mask
 from attnlib.plotting import plot_beside
 
 
-def changed(change):
-    right = torch.rand(3, 3).softmax(-1)
-    return right, change(right)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda w: w.flip(0), ""),
         (lambda w: w * torch.tensor([[1.0], [0], [1]]), ""),  # a row that may look nowhere
         (lambda w: w.bfloat16(), "1.00"),  # judged as finely as the right one
-        (lambda w: w * 1.5, "1.50"),
         (lambda w: w * torch.tensor([[0.5], [1.0], [2.0]]), "0.50 ... 2.00"),
         (lambda w: w.masked_fill(torch.eye(3).bool(), torch.nan), "3 of 3 rows NaN"),
         (lambda w: w[:2] / w[:2].sum(-1, keepdim=True) * 2, "2.00"),
@@ -29,16 +22,17 @@ def changed(change):
     ],
 )
 def test_plain_numbers_stand_below_what_their_rows_sum_to(change, said):
-    right, broken = changed(change)
+    right = torch.rand(3, 3).softmax(-1)
+    broken = change(right)
     figure = plot_beside(right, broken, list("abc"))
+    one, other = titles(figure)
     if said:
-        one, other = titles(figure)
         assert one.startswith("right") and "1.00" in one
         assert other.startswith("broken") and (said in other or said == "1.00")
     else:
-        assert titles(figure) == ["right", "broken"]
-    assert [image.get_clim() == (0, 1) for image in images(figure)] == [not said] * 2
+        assert (one, other) == ("right", "broken")
     for image, numbers in zip(images(figure), (right, broken), strict=True):
+        assert (image.get_clim() == (0, 1)) == (not said)
         blank = numbers.isnan() if said else (numbers == 0).all(-1, keepdim=True)
         wanted = numbers.double().masked_fill(blank, -1)
         torch.testing.assert_close(drawn(image), wanted, rtol=0, atol=0, check_dtype=False)

@@ -3,7 +3,6 @@
 import re
 
 import matplotlib
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,8 +15,8 @@ from attnlib.plotting.style import TALLEST
 
 SIZES = st.sampled_from([1, 2, 3, 7, 20, 60, 300, 2000])
 TEXTS = st.sampled_from(
-    ["a", "", " the", "\n", "$", "$a$", "_x", "x" * 300, "e\u0301", "\u0301", "\ud800", "\x00",
-     "中国", "😀", "\u200d", "हिन्दी", "العربية", "a very long text with many words " * 9]
+    ["a", "", "\n", "$", "$a$", "x" * 300, "\u0301", "\ud800", "中国", "😀", "العربية",
+     "a very long text with many words " * 9]
 ) | st.text(max_size=6)  # fmt: skip
 
 
@@ -80,11 +79,8 @@ def test_a_page_can_hold_it_or_the_error_says_what_to_do(argument, count, rows, 
 
 @pytest.mark.parametrize(
     ("h", "T", "columns"),
-    [
-        (1, 20, 1), (4, 20, 2), (12, 20, 3), (48, 20, 7), (3, 4, 3), (9, 4, 4), (2, 512, 2),
-        (2, 1000, 1),
-    ],
-)  # fmt: skip
+    [(1, 20, 1), (12, 20, 3), (48, 20, 7), (9, 4, 4), (2, 512, 2), (2, 1000, 1)],
+)
 def test_more_heads_stand_in_more_columns(h, T, columns):
     assert plot_heads(maps(h, T, T)).axes[0].get_gridspec().ncols == columns
 
@@ -105,13 +101,13 @@ def test_what_a_page_cannot_hold_is_refused_and_the_way_named(shape, way):
 
 
 def test_more_cells_than_a_file_should_have_are_refused():
-    few = (torch.ones(1) / 2000).expand(1, 2000, 2000)
-    plot_long_heads(few, range(2000), range(2000))
+    few = (torch.ones(1) / 2000).expand(2, 2000, 2000)
+    plot_long_heads(few[:1], range(2000), range(2000))
     with pytest.raises(ValueError, match=r"^maps must.*fewer heads"):
-        plot_long_heads(few.expand(2, 2000, 2000), range(2000), range(2000))
+        plot_long_heads(few, range(2000), range(2000))
 
 
-@pytest.mark.parametrize(("T_q", "T_k"), [(1, 200), (300, 1), (1, 1000), (1500, 2)])
+@pytest.mark.parametrize(("T_q", "T_k"), [(1, 1000), (1500, 2)])
 def test_one_query_is_no_line_and_one_key_no_tower(T_q, T_k):
     figure = plot_heads(maps(1, T_q, T_k))
     figure.draw_without_rendering()
@@ -130,7 +126,7 @@ def test_labels_without_room_are_left_out_and_ticks_show_whose_the_others_are():
     assert len(ticks(few)) == 20 and few.get_major_ticks()[0].tick1line.get_markersize() == 0
 
 
-@pytest.mark.parametrize(("h", "T"), [(1, 1), (1, 9), (2, 4), (3, 1), (3, 9)])
+@pytest.mark.parametrize(("h", "T"), [(1, 9), (3, 1), (3, 9)])
 def test_no_title_is_cut(h, T):
     figure = plot_heads(maps(h, T, T), ["a"] * T, titles=["head"] * h)
     figure.draw_without_rendering()
@@ -155,10 +151,3 @@ def test_a_big_map_is_an_image_in_an_svg(tmp_path):
     with matplotlib.rc_context({"svg.fonttype": "path"}):
         plot_heads(torch.rand(2, 300, 300).softmax(-1)).savefig(tmp_path / "maps.svg")
     assert (tmp_path / "maps.svg").stat().st_size < 10**6
-
-
-@pytest.mark.parametrize(
-    "tokens", [iter("abc"), ("a", "b", "c"), dict.fromkeys("abc"), np.array(["a", "b", "c"])]
-)
-def test_tokens_may_be_anything_that_can_be_gone_through(tokens):
-    assert ticks(plot_heads(maps(1, 3, 3), tokens).axes[0].yaxis) == ["a", "b", "c"]

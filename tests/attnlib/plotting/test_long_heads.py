@@ -74,7 +74,7 @@ def test_few_queries_or_few_keys_can_still_be_seen(T_q, T_k, shape):
         assert width > 1 and height / width == pytest.approx(shape)
 
 
-@pytest.mark.parametrize(("h", "columns"), [(1, 1), (2, 2), (4, 2), (12, 3), (24, 4)])
+@pytest.mark.parametrize(("h", "columns"), [(1, 1), (4, 2), (24, 4)])
 def test_more_heads_stand_in_more_columns(h, columns):
     figure = plot_long_heads(torch.eye(6).repeat(h, 1, 1), range(6), range(6))
     assert panels(figure)[0].get_gridspec().ncols == columns

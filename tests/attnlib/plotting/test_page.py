@@ -1,9 +1,7 @@
 """On a phone a figure is drawn anew: narrow enough for its screen, and readable there."""
 
-import gc
 import subprocess
 import sys
-import weakref
 from itertools import pairwise
 
 import pytest
@@ -18,7 +16,6 @@ from attnlib.plotting.page import TEXT_WIDTH, phone_copy
 from attnlib.plotting.style import new_figure
 
 WORDS = "the cat that sat on the mat".split()
-POSITIONS = torch.arange(16).view(2, 8)
 RIM = 0.2  # inches that a notebook adds to what is drawn
 WIDEST = 312 / 96  # inches; what a window of 360 pixels leaves to the text
 NINE_PIXELS = 9 * 72 / 96  # points
@@ -44,18 +41,12 @@ def call(name, *args, **kwargs):
     return name, args, kwargs
 
 
-BUDGET = {
-    "token table": 38_597_376, "position table": 786_432, "attention": 28_348_416,
-    "feed-forward": 56_669_184, "norms": 38_400,
-}  # fmt: skip
-BYTES = {"kept": 4_718_592, "a KV head per query head": 3_932_160}
 NAMES = ["pre-norm", "post-norm", "no norm"]
 CURVES = {f"measured in panel {i}": {name: randn(5, 3).exp() for name in NAMES} for i in range(4)}
 WALK = torch.cat([torch.zeros(1, 8), randn(10, 8).softmax(-1)])
 
 # Figures as lessons have them, and larger ones.
 LARGER = {
-    "three maps": call("plot_heads", random_maps(3, 4), WORDS[:4], columns=3),
     "long titles": call("plot_heads", random_maps(3, 4), WORDS[:4], columns=3,
         titles=["one head, both questions", "head 1: who?", "head 2: whom?"]),
     "seven words": call("plot_heads", random_maps(2, 7), WORDS),
@@ -64,7 +55,6 @@ LARGER = {
     "two queries": call("plot_heads", torch.eye(2, 3), ["it (tired)", "it (wide)"],
         key_tokens=["animal", "street", "cross"]),
     "24 tokens": call("plot_heads", random_maps(1, 24), ["token"] * 24),
-    "beside": call("plot_beside", *random_maps(2, 5), WORDS[:5]),
     "beside numbers": call("plot_beside", random_maps(1, 5)[0], randn(5, 5), WORDS[:5]),
     "two lines": call("plot_matrices", matrices(6, 2, 4), columns=3, numbers="{:.3g}"),
     "labelled": call("plot_matrices", matrices(2, 5, 8), row_labels=WORDS[:5]),
@@ -76,21 +66,14 @@ LARGER = {
         titles=["a short query", "ten times longer", "another direction"]),
     "stages": call("plot_stages", torch.eye(3, 4), torch.eye(4), torch.eye(4), torch.eye(4, 2),
         ["token 0", "b", "c"]),
-    "flow": call("plot_flow", torch.eye(2, 4), *randn(4, 4, 4), 2, ["token 0", "token 1"]),
     "blocks": call("plot_blocks", {f"a block {i}": TransformerBlock(4, 2) for i in range(3)}),
     "contributions": call("plot_contributions", {f"attention {i}": randn(3, 4) for i in range(13)}),
-    "origin": call("plot_origin", {"x": [POSITIONS], "cut": [POSITIONS, POSITIONS]}, ["a", "b"]),
     "an atlas": call("plot_head_atlas", {f"seed {i}": randn(9, 4).sigmoid() for i in range(5)},
         ["determiner>noun"] * 9, meaning="mass on the true partner"),
     "beside baselines": call("plot_beside_baselines",
         {f"determiner>noun {i}": randn(5).sigmoid() for i in range(9)}, [0.5] * 9),
-    "budgets": call("plot_budgets", dict.fromkeys(("microgpt", "GPT-2 small", "XL"), BUDGET)),
     "contents": call("plot_contents", {"one head, fixed weights": randn(4, 2), "two": randn(4, 2)},
         ["3 and 3", "3 and 7", "7 and 3", "7 and 7"]),
-    "directions": call("plot_directions",
-        torch.tensor([[0.42, 0.03], [0.02, 0.4], [0.44, 0.44]]), ["1 back", "3 back", "5 back"]),
-    "cache sizes": call("plot_cache_sizes", dict.fromkeys(("GPT-2 small", "GPT-3 175B"), BYTES)),
-    "eight devices": call("plot_head_shards", 32, 8),
     "packed heads": call("plot_packed_heads", randn(24, 72), randn(24, 24), 8),
     "token walk": call("plot_token_walk", WALK, randn(11),
         [f"layer {i}, feed-forward" for i in range(11)], [".", *"tolazza"]),
@@ -158,18 +141,6 @@ def test_the_copy_shows_what_the_figure_shows():
     assert torch.equal(drawn_numbers(image).float(), torch.eye(3))
     assert ticks(phone.axes[0].yaxis) == ["a", "b", "c"]
     assert phone.get_figwidth() < plotting.plot_heads(weights).get_figwidth() == TEXT_WIDTH
-
-
-def test_nothing_is_kept_of_a_figure_that_is_gone():
-    class Words(list):
-        """A list that can be seen to go."""
-
-    words = Words("abc")
-    gone = weakref.ref(words)
-    figure = plotting.plot_heads(torch.eye(3), words)
-    del figure, words
-    gc.collect()
-    assert gone() is None
 
 
 CELLS = """

@@ -65,11 +65,10 @@ def test_a_figure_says_which_of_its_tokens_has_no_font(install):
 @pytest.mark.parametrize(
     ("token", "drawn"),
     [
-        ("the", "the"), (" the", "␣the"), ("the  ", "the␣␣"), ("a b", "a b"), ("  ", "␣␣"),
-        ("\n", "↵"), ("a\tb", "a⇥b"), ("", ""), ("\x00", "\\x00"), ("\ud800", "\\ud800"),
-        ("\xa0", "\\xa0"), ("\u2028", "\\u2028"), ("\u200d", "\\u200d"), ("\ufe0f", "\\ufe0f"),
-        ("\u0301", "◌\u0301"), ("e\u0301", "e\u0301"), ("$x$", r"\$x\$"), ("\\$", "\\\\$"),
-        ("中\u200d国", "\\u4e2d\\u200d\\u56fd"),
+        ("the", "the"), (" the", "␣the"), ("the  ", "the␣␣"), ("a b", "a b"), ("\n", "↵"),
+        ("a\tb", "a⇥b"), ("", ""), ("\x00", "\\x00"), ("\ud800", "\\ud800"), ("\xa0", "\\xa0"),
+        ("\u200d", "\\u200d"), ("\u0301", "◌\u0301"), ("e\u0301", "e\u0301"), ("$x$", r"\$x\$"),
+        ("\\$", "\\\\$"), ("中\u200d国", "\\u4e2d\\u200d\\u56fd"),
     ],
 )  # fmt: skip
 def test_every_character_of_a_token_is_seen(install, token, drawn):

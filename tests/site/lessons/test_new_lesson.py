@@ -40,8 +40,8 @@ def test_nothing_is_written_over(checkout):
 
 @pytest.mark.parametrize(
     ("number", "title", "named"),
-    [(13, "...", "title"), (13, "A | B", "title"), (13, "A\nB", "title"), (13, 'A """', "title"),
-     (0, "Zero", "number"), (123, "Many", "number")],
+    [(13, "...", "title"), (13, "A | B", "title"), (13, 'A """', "title"), (0, "Zero", "number"),
+     (123, "Many", "number")],
 )  # fmt: skip
 def test_what_no_table_can_show_is_refused(checkout, number, title, named):
     with pytest.raises(ValueError, match=f"^{named} must"):

@@ -8,31 +8,26 @@ from attncourse.lessons.l03.figures.lookups import convex_hull
 from attnlib import palette, scaled_dot_product_attention
 
 
-class TestPlotLookups:
-    def test_the_diamond_is_the_output_and_labels_are_the_weights(self):
-        queries, keys, values = torch.randn(2, 2), torch.randn(4, 2), torch.randn(4, 2)
-        outputs, weights = scaled_dot_product_attention(queries, keys, values)
-        axes = figures.plot_lookups(queries, keys, values).axes
-        for i, ax in enumerate(axes[2:]):
-            (diamond,) = (line for line in ax.lines if line.get_marker() == "D")
-            assert to_hex(diamond.get_color()) == palette.QUERY_COLOR
-            torch.testing.assert_close(torch.tensor(diamond.get_xydata()).float()[0], outputs[i])
-            labels = [text.get_text() for text in ax.texts]
-            assert labels == [f"v{j}: {w:.2f}" for j, w in enumerate(weights[i].tolist())]
+def test_the_diamond_is_the_output_and_labels_are_the_weights():
+    queries, keys, values = torch.randn(2, 2), torch.randn(4, 2), torch.randn(4, 2)
+    outputs, weights = scaled_dot_product_attention(queries, keys, values)
+    axes = figures.plot_lookups(queries, keys, values).axes
+    for i, ax in enumerate(axes[2:]):
+        (diamond,) = (line for line in ax.lines if line.get_marker() == "D")
+        assert to_hex(diamond.get_color()) == palette.QUERY_COLOR
+        torch.testing.assert_close(torch.tensor(diamond.get_xydata()).float()[0], outputs[i])
+        labels = [text.get_text() for text in ax.texts]
+        assert labels == [f"v{j}: {w:.2f}" for j, w in enumerate(weights[i].tolist())]
 
-    def test_the_hull_holds_all_points_and_only_corners(self):
-        square = torch.tensor([[0.0, 0], [2, 0], [2, 2], [0, 2]])
-        inside = torch.tensor([[1.0, 1], [1, 0], [0.5, 1.5]])  # one of them on an edge
-        hull = convex_hull(torch.cat([inside, square]))
-        assert hull.tolist() == square.tolist()  # counterclockwise from the lower left
-        points = torch.randn(40, 2)
-        hull = convex_hull(points)
-        edges = hull.roll(-1, 0) - hull
-        offsets = points[:, None] - hull  # [40, corners, 2]
-        turns = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
-        assert (turns > -1e-6).all()  # every point lies to the left of every edge
 
-    def test_one_value_is_its_own_hull(self):
-        point = torch.tensor([[1.0, 2.0]])
-        assert convex_hull(point).tolist() == convex_hull(point.repeat(3, 1)).tolist() == [[1, 2]]
-        figures.plot_lookups(point, point, point).draw_without_rendering()
+def test_the_hull_holds_all_points_and_only_corners():
+    square = torch.tensor([[0.0, 0], [2, 0], [2, 2], [0, 2]])
+    inside = torch.tensor([[1.0, 1], [1, 0], [0.5, 1.5]])  # one of them on an edge
+    hull = convex_hull(torch.cat([inside, square]))
+    assert hull.tolist() == square.tolist()  # counterclockwise from the lower left
+    points = torch.randn(40, 2)
+    hull = convex_hull(points)
+    edges, offsets = hull.roll(-1, 0) - hull, points[:, None] - hull  # [corners, 2], [40, ...]
+    turns = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
+    assert (turns > -1e-6).all()  # every point lies to the left of every edge
+    assert convex_hull(torch.ones(3, 2)).tolist() == [[1, 1]]

@@ -6,7 +6,6 @@ import torch
 from attncourse.lessons.l05 import figures
 from attncourse.lessons.l05.figures.blocks import block_parts
 from attnlib import MultiHeadAttention, TransformerBlock
-from attnlib.plotting.page import TEXT_WIDTH
 
 
 @pytest.mark.parametrize("residual", [True, False])
@@ -27,23 +26,10 @@ def test_a_diagram_shows_the_order_in_which_the_block_s_parts_run(position, resi
         assert drawn.index("split") < drawn.index("norm") < drawn.index("+")
 
 
-def test_a_block_without_a_feed_forward_network_is_drawn_without_one():
-    attention = MultiHeadAttention(4, 2)
-    block = TransformerBlock.of_parts(attention, norm_position=None)
-    assert block_parts(block) == ["split", "attention", "+"]
-    figure = figures.plot_blocks({"attention alone": block})
-    assert "feed-forward" not in {text.get_text() for text in figure.axes[0].texts}
-
-
-def test_a_diagram_names_its_parts():
-    figure = figures.plot_blocks({"pre-norm": TransformerBlock(4, 2)})
-    texts = {text.get_text() for text in figure.axes[0].texts}
+def test_a_diagram_names_the_parts_that_a_block_has():
+    alone = TransformerBlock.of_parts(MultiHeadAttention(4, 2), norm_position=None)
+    assert block_parts(alone) == ["split", "attention", "+"]
+    figure = figures.plot_blocks({"pre-norm": TransformerBlock(4, 2), "alone": alone})
+    texts, of_alone = ({text.get_text() for text in ax.texts} for ax in figure.axes)
     assert {"norm", "attention", "feed-forward", "+", "x"} <= texts
-
-
-def test_two_blocks_are_narrow_enough_for_a_phone_and_many_for_the_text():
-    two, eight = (
-        figures.plot_blocks({str(i): TransformerBlock(4, 2) for i in range(count)})
-        for count in (2, 8)
-    )
-    assert two.get_figwidth() <= 3.2 and eight.get_figwidth() == TEXT_WIDTH
+    assert "feed-forward" not in of_alone

@@ -5,38 +5,19 @@ import torch
 from attncourse.lessons.l09 import figures
 
 LABELS = ["3 and 3", "3 and 7", "7 and 3", "7 and 7"]
-LINE = torch.tensor([0.0, 0.25, 0.75, 1.0])
 
 
-def points_of(figure):
-    """Return the points of each panel as [4, 2]."""
-    return [
-        torch.tensor(line.get_xydata())
-        for ax in figure.axes
-        for line in ax.lines
-        if line.get_marker() == "o"
-    ]
-
-
-def test_points_of_a_line_lie_level_in_their_order():
-    torch.manual_seed(0)
-    points = torch.randn(5) + LINE[:, None] * torch.randn(5)  # [4, 5]
-    (drawn,) = points_of(figures.plot_contents({"one": points}, LABELS))
-    torch.testing.assert_close(drawn[:, 0], LINE.double(), atol=1e-5, rtol=0)
-    assert not drawn[:, 1].any()
-
-
-def test_points_of_a_plane_keep_their_shape():
-    torch.manual_seed(0)
-    plane, _ = torch.linalg.qr(torch.randn(6, 2))
+def test_points_of_a_line_lie_level_and_those_of_a_plane_keep_their_shape_and_label():
+    line = torch.tensor([[0.0, 0.0], [0.25, 0.0], [0.75, 0.0], [1.0, 0.0]])
     flat = torch.tensor([[0.0, 0.0], [0.5, 0.4], [0.5, -0.4], [1.0, 0.0]])
-    (drawn,) = points_of(figures.plot_contents({"two": 3 + 2 * flat @ plane.T}, LABELS))
-    torch.testing.assert_close(drawn, flat.double(), atol=1e-5, rtol=0)
-
-
-def test_each_point_has_its_label():
-    figure = figures.plot_contents({"one": torch.eye(4)}, LABELS)
-    texts = [text for text in figure.axes[0].texts if text.get_text()]
-    assert [text.get_text() for text in texts] == LABELS
-    places = torch.tensor([text.xy for text in texts], dtype=torch.float64)
-    torch.testing.assert_close(places, *points_of(figure))
+    plane, _ = torch.linalg.qr(torch.randn(6, 2))
+    points = {"one": torch.randn(5) + line[:, :1] * torch.randn(5), "two": 3 + 2 * flat @ plane.T}
+    axes = figures.plot_contents(points, LABELS).axes
+    for ax, wanted in zip(axes, (line, flat), strict=True):
+        (drawn,) = (dots for dots in ax.lines if dots.get_marker() == "o")
+        drawn = torch.tensor(drawn.get_xydata())
+        torch.testing.assert_close(drawn, wanted.double(), atol=1e-5, rtol=0)
+        texts = [text for text in ax.texts if text.get_text()]
+        assert [text.get_text() for text in texts] == LABELS
+        places = torch.tensor([text.xy for text in texts], dtype=torch.float64)
+        torch.testing.assert_close(places, drawn)
