@@ -76,6 +76,7 @@ REFUSED = [
     (["out must", "[12, 12]"], {"out": nn.Linear(24, 12)}),
     (["k must", "[12, 'any width']", "[6, 12]", "num_kv_heads=2"],
         {"k": nn.Linear(12, 6), "v": nn.Linear(12, 6)}),
+    (["num_heads=5"], {"num_heads": 5}),
     (["num_kv_heads", "str"], {"num_kv_heads": "4"}),
     (["num_kv_heads=3"], {"num_kv_heads": 3, "k": nn.Linear(12, 9), "v": nn.Linear(12, 9)}),
 ]  # fmt: skip
