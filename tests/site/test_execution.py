@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from course.execution import LIBRARIES, execute, failures_of, fingerprint
 from course.pages import PACKAGES, lesson_checked_on, source_folder
 from tools.lesson_runs import all_notebooks, code_of
+from tools.packages import names_of_modules
 from tools.small_pages import cell, notebook
 
 # Files of the packages, and the lessons whose pages an edit of each should execute again: of a page
@@ -82,6 +84,19 @@ def test_nothing_uses_a_lesson_s_folder_but_that_lesson_s():
     assert found == []
 
 
+DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
+
+
+def test_a_page_reads_no_data_by_their_path():
+    """A page is keyed by files of the packages; of others it wouldn't notice a change."""
+    for page in all_notebooks():
+        code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
+        texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
+        paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
+        paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
+        assert not paths, f"{page} names {paths}: attncourse.data should hold and load them"
+
+
 ODD_FAILURES = {
     "raise ExceptionGroup('several', [ValueError('one')])": "ExceptionGroup",
     "assert False, '\\ud800 alone'": "",
@@ -113,3 +128,32 @@ def test_versions_of_libraries_count():
     come_with_them = {"cycler", "matplotlib_inline", "traitlets", "triton"}
     in_jupyterlab_alone = {"jupytext", "tqdm"}  # captions, which the site sets itself; progress
     assert {name.lower() for name in modules} <= counted | come_with_them | in_jupyterlab_alone
+
+
+IMPORT_ALL = """
+import importlib, os, sys, types
+import IPython, anywidget, matplotlib, torch
+
+def look_around():
+    settings = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+    found = {"random numbers": torch.get_rng_state().tolist(), "settings of torch": settings}
+    found |= {"settings of matplotlib": dict(matplotlib.rcParams), "environment": dict(os.environ)}
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("attnlib", "attndoctor", "attncourse")):
+            values = vars(module).items()
+            found[name] = {k: id(v) for k, v in values if not isinstance(v, types.ModuleType)}
+    return found
+
+before = look_around()
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+    after = look_around()
+    print(*(f"{module} changes {what}" for what in before if before[what] != after[what]))
+    before = after
+"""
+
+
+def test_importing_a_module_only_defines_its_names():
+    command = [sys.executable, "-c", IMPORT_ALL, *names_of_modules()]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""

@@ -103,6 +103,15 @@ COPIES = [
 ]
 
 
+# Where the sign behind a formula stands.
+STOP = """stop => {
+  const range = document.createRange();
+  range.selectNode(stop.lastChild);
+  const {top, right} = range.getBoundingClientRect();
+  return [top, right];
+}"""
+
+
 def test_a_formula_scrolls_on_a_phone_can_be_referred_to_and_is_copied_as_tex(
     browser, small_address
 ):
@@ -116,8 +125,11 @@ def test_a_formula_scrolls_on_a_phone_can_be_referred_to_and_is_copied_as_tex(
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         assert fonts_of_formulas(page) == {("CourseMath", True)}
         stops = page.locator("article p .held-stop")  # no line begins with them
-        assert stops.evaluate_all("all => all.map((stop) => stop.lastChild.data)") == ["),", "."]
+        signs = stops.evaluate_all("all => all.map((stop) => stop.lastChild.data)")
+        assert signs == ["),", ".", "."]
         assert stops.first.evaluate("stop => getComputedStyle(stop).whiteSpace") == "nowrap"
+        top, right = stops.last.evaluate(STOP)  # of the one that scrolls, which leaves room
+        assert top < box["y"] + box["height"] and right <= 360 - 16
         block = page.locator("div.math")
         assert block.locator(".eqno").inner_text().startswith("(1)")
         assert block.locator("mtr").all_text_contents() == ["a=b", "c=d"]

@@ -73,16 +73,32 @@ DRAWINGS = r"""async () => {
 }"""
 
 
-# Of each formula, table, listing and part of a widget that can scroll: whether it is too wide, and
-# whether it fades at the right and can be reached by the Tab key; what a widget's holds is reached.
-WIDE = """() => [...document.querySelectorAll(
+# Of each formula, table, listing and part of a widget that can scroll: whether it is too wide,
+# whether it fades at the right, and still does at its end, and whether the Tab key reaches it. What
+# a widget's holds is reached.
+WIDE = """async () => {
+  const isFading = (box) => parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0;
+  const boxes = [...document.querySelectorAll(
     "article :is(.math:not(td *), pre, .pst-scrollable-table-container, .attn-scroll)")]
-  .filter((box) => box.checkVisibility()).map((box) => {
+    .filter((box) => box.checkVisibility());
+  const found = boxes.map((box) => {
     const isWide = box.scrollWidth > box.clientWidth + 1;
-    const fades = parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0;
     const isReached = box.matches(".attn-scroll") ? isWide : box.tabIndex === 0;
-    return {isWide, fades, isReached, text: box.textContent.trim().slice(0, 40)};
-  })"""
+    return {isWide, fades: isFading(box), isReached, text: box.textContent.trim().slice(0, 40)};
+  });
+  for (const box of boxes) box.scrollLeft = box.scrollWidth;
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  return found.map((one, i) => ({...one, fadesAtEnd: isFading(boxes[i])}));
+}"""
+
+
+# Of each table, what its rows have: the size of the first text, how many cells are seen.
+ROWS = """() => [...document.querySelectorAll("article table.table")].map((table) => [
+  ...new Set([...table.tBodies[0].rows].map((row) => [
+    parseFloat(getComputedStyle(row.cells[0]).fontSize),
+    [...row.cells].filter((cell) => cell.checkVisibility()).length,
+  ].join())),
+])"""
 
 
 # Of every element and what its style puts before and after it: what the icons' fonts are to draw.
@@ -122,8 +138,10 @@ def assert_shown_whole_and_within_reach(page, name):
     seen, on_code = page.evaluate(COPY_BUTTONS)
     assert on_code == [] and (seen > 1 or name not in all_lessons())
     page.evaluate(OPEN_FOLDS)
+    rows = page.evaluate(ROWS)
+    assert all(len(some) == 1 for some in rows), rows  # none is shortened
     for box in page.evaluate(WIDE):
-        assert box["isWide"] == box["fades"] == box["isReached"], box
+        assert box["isWide"] == box["fades"] == box["isReached"] and not box["fadesAtEnd"], box
     page.set_viewport_size({"width": 320, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") == 320
     page.set_viewport_size({"width": 360, "height": 900})

@@ -8,6 +8,7 @@ from tools.lesson_runs import all_lessons
 
 A4, LETTER = 718, 740  # pixels between margins of a centimeter
 SIDES = ("top", "right", "bottom", "left")
+HEAD_LAB = next(name for name in all_lessons() if "/L08" in name)
 WHITE = "rgb(255, 255, 255)"
 MOST_PAGES = 27  # of a lesson; a figure or widget that has no room left begins the next one
 PAGES = ["book/index", *all_lessons(), "book/museum"]
@@ -49,6 +50,19 @@ def test_a_page_read_in_the_dark_is_printed_whole_and_in_light_colors(browser, s
             printed = page.pdf(format="A4", margin=dict.fromkeys(SIDES, "1cm"))
             assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_PAGES
         assert problems == []
+
+
+def test_what_shows_nothing_on_paper_takes_no_room_there(browser, site_address):
+    """A model that nobody has trained has no maps, and presets can't be pressed."""
+    with open_page(browser, f"{site_address}{HEAD_LAB}.html") as (page, _):
+        blank = page.locator(".attn-head-lab .attn-blank").first
+        repeat = page.locator(".attn-head-lab .attn-repeat").first
+        assert blank.is_visible() and repeat.is_visible()
+        page.emulate_media(media="print")
+        assert blank.is_hidden() and repeat.is_hidden()
+        assert page.locator(".attn-head-lab .attn-first").first.is_visible()
+        empty = page.locator("article .attn-live:empty")
+        assert empty.count() > 0 and not any(line.is_visible() for line in empty.all())
 
 
 def test_printing_shows_the_drawings_for_wide_windows_also_those_not_loaded_yet(

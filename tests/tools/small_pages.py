@@ -155,7 +155,7 @@ $$
 \begin{{aligned}}a &= b \\[4pt] c &= d\end{{aligned}}
 $$ (two)
 
-See {{eq}}`two`. And ${TERMS}$ ends.
+See {{eq}}`two`. And ${TERMS}$.
 
 ## Why the root of $d_k$
 """

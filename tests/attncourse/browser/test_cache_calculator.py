@@ -135,6 +135,7 @@ MOVES = [  # a control, a key, and what it changes
     ("Tokens", "ArrowRight", {"tokens": 1536}),
     ("Memory", "Home", {"memory": 1}),
     ("Tokens", "End", {"tokens": 2**20}),  # not one of them fits
+    ("KV heads", "Home", {"num_kv_heads": 1}),  # MQA, and no longer once there is a vector
     ("MLA", "Space", {"latent": (256, 32)}),
     ("Position key", "Home", {"latent": (256, 0)}),
     ("Latent vector", "End", {"latent": (2048, 0)}),

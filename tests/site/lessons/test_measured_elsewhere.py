@@ -36,3 +36,12 @@ def test_what_the_coin_is_after_more_sentences():
     """L08: with 128 sentences per step some models find whom a pronoun means, in another way."""
     found = results_of("concord-long")["4 heads"]["relations"]["predicate>noun"]
     assert found["right"][-1] > 0.9 and found["largest mass"][-1] < 0.6
+
+
+def test_on_what_l10_says_that_was_measured():
+    """Once somebody measures on a GPU, L10 has to say so: now it says that nobody did."""
+    for file in sorted(RESULTS.glob("*.json")):
+        if file.name.startswith("heads-"):
+            continue  # what was learned, not how fast: the same on every machine
+        measured_on = json.loads(file.read_text(encoding="utf-8"))["measured on"]
+        assert "gpu" not in measured_on, file.name
