@@ -103,12 +103,12 @@ COPIES = [
 ]
 
 
-# Where the sign behind a formula stands.
+# How far the sign behind a formula stands from the top of the page and beyond its paragraph.
 STOP = """stop => {
   const range = document.createRange();
   range.selectNode(stop.lastChild);
   const {top, right} = range.getBoundingClientRect();
-  return [top, right];
+  return [top, right - stop.closest("p").getBoundingClientRect().right];
 }"""
 
 
@@ -126,10 +126,10 @@ def test_a_formula_scrolls_on_a_phone_can_be_referred_to_and_is_copied_as_tex(
         assert fonts_of_formulas(page) == {("CourseMath", True)}
         stops = page.locator("article p .held-stop")  # no line begins with them
         signs = stops.evaluate_all("all => all.map((stop) => stop.lastChild.data)")
-        assert signs == ["),", ".", "."]
+        assert signs == ["),", ".", ")."]
         assert stops.first.evaluate("stop => getComputedStyle(stop).whiteSpace") == "nowrap"
-        top, right = stops.last.evaluate(STOP)  # of the one that scrolls, which leaves room
-        assert top < box["y"] + box["height"] and right <= 360 - 16
+        top, beyond = stops.last.evaluate(STOP)  # of the one that scrolls, which leaves room
+        assert top < box["y"] + box["height"] and beyond <= 0.5
         block = page.locator("div.math")
         assert block.locator(".eqno").inner_text().startswith("(1)")
         assert block.locator("mtr").all_text_contents() == ["a=b", "c=d"]

@@ -152,10 +152,11 @@ small: $a<b$.
 Second line.
 
 $$
-\begin{{aligned}}a &= b \\[4pt] c &= d\end{{aligned}}
+\begin{{aligned}}a &= b \\[4pt]
+c &= d\end{{aligned}}
 $$ (two)
 
-See {{eq}}`two`. And ${TERMS}$.
+See {{eq}}`two`. (And ${TERMS}$).
 
 ## Why the root of $d_k$
 """
