@@ -120,17 +120,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say how long each lesson took, that pages went unseen if they did, and what was left out."""
-    properties = [
-        dict(report.user_properties)
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.getreports(outcome)
-    ]
-    lessons = [found for found in properties if "lesson" in found]
-    if lessons:
-        terminalreporter.section("lessons: seconds")
-        for found in lessons:
-            terminalreporter.line(f"{found['seconds']:7.1f}  {found['lesson']}")
+    """Say that pages went unseen if they did, and what was left out."""
     for reason, heading in (
         ("no Chromium", "NO PAGE WAS OPENED"), ("no Firefox", "NO PAGE WAS OPENED IN FIREFOX"),
         ("no WebKit", "NO PAGE WAS OPENED IN WEBKIT"), ("no linter", "NO BROWSER CODE WAS READ"),

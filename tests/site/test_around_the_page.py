@@ -1,11 +1,11 @@
 """What stands around the text, and what is wider than a phone: seen, framed, and not in the way."""
 
 import pytest
-from tools.browsing import open_page
-from tools.lesson_runs import all_lessons
+from tools.browsing import AT_REST, open_page
+from tools.lesson_runs import all_lessons, all_pages
 
 STYLE = "(node, name) => getComputedStyle(node)[name]"
-DRAWN = "() => new Promise(requestAnimationFrame)"
+DRAWN = "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
 
 
 @pytest.fixture
@@ -21,8 +21,10 @@ FRAME = """() => {
 }"""
 
 
-def test_the_keyboard_skips_to_the_text_or_reaches_each_button_in_a_frame(browser, lesson):
-    with open_page(browser, lesson) as (page, _):
+def test_on_a_desktop_keys_skip_to_the_text_or_reach_each_button_and_listings_can_be_copied(
+    browser, lesson
+):
+    with open_page(browser, lesson) as (page, problems):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
         frames = []
@@ -36,9 +38,6 @@ def test_the_keyboard_skips_to_the_text_or_reaches_each_button_in_a_frame(browse
         assert page.evaluate("document.activeElement.closest('article') !== null")
         assert page.locator("article h1").bounding_box()["y"] > 0
 
-
-def test_on_a_desktop_parts_stand_beside_each_other_and_each_listing_can_be_copied(browser, lesson):
-    with open_page(browser, lesson) as (page, problems):
         logo = page.locator(".logo__image:visible").bounding_box()
         title = page.locator(".logo__title:visible").bounding_box()
         assert 24 <= logo["width"] <= 64 and 24 <= logo["height"] <= 64
@@ -83,17 +82,75 @@ def test_on_a_phone_code_is_a_line_a_solution_opens_and_nothing_lies_on_the_text
         assert problems == []
 
 
-def test_words_that_were_searched_for_are_marked_whole(browser, lesson, site_address):
+@pytest.mark.everyday
+def test_a_search_shows_lessons_first_each_with_a_passage_and_words_are_marked_whole(
+    browser, lesson, site_address
+):
     with open_page(browser, f"{lesson}?highlight=token", width=360) as (page, problems):
         page.locator("article .highlighted").first.wait_for(state="attached")
         assert "highlight" not in page.url
-        page.goto(f"{site_address}search.html?q=softmax")
-        name = page.locator("#search-results a", has_text="l03.softmax_row")
-        name.wait_for()
-        marked = name.locator(".highlighted")
+        page.goto(site_address)  # which leads to its first page
+        page.wait_for_url(f"{site_address}{all_pages()[0]}.html")
+        page.evaluate(AT_REST)
+        page.keyboard.press("Control+k")
+        page.keyboard.type("softmax row")
+        page.keyboard.press("Enter")
+        page.get_by_text("Search finished").wait_for()
+        page.wait_for_function("document.querySelectorAll('#search-results .context').length > 8")
+        results = page.locator("#search-results li")
+        links = results.locator("a").evaluate_all("all => all.map((a) => a.pathname)")
+        pages = [link.split("/")[-1] for link in links]
+        is_lesson, is_api = ([name.startswith(one) for name in pages] for one in ("L", "api"))
+        assert sum(is_lesson) > 3 and sum(is_api) > 1
+        assert is_lesson == sorted(is_lesson, reverse=True)
+        assert is_api == sorted(is_api)
+        for excerpt in results.locator(".context").all_inner_texts():
+            assert "softmax" in excerpt.lower() or "row" in excerpt.lower()
+            assert "on this page" not in excerpt.lower()
+        name = results.locator("a", has_text="l03.softmax_row")
+        marked = name.locator(".highlighted").first
         assert name.bounding_box()["height"] > 1.5 * marked.bounding_box()["height"]
         assert marked.evaluate("word => word.getClientRects().length") == 1
         page.set_viewport_size({"width": 320, "height": 900})
         page.goto(f"{site_address}genindex.html")
         assert page.evaluate("document.documentElement.scrollWidth") == 320
+        assert problems == []
+
+
+LAB = ".course-widget:has(.attn-wide)"
+AS_WIDE = """(places) => {
+  const [lab, text] = places.map((one) => document.querySelector(one).clientWidth);
+  return Math.abs(lab - text) <= 1;
+}"""
+HEIGHT = "node => node.getBoundingClientRect().height"
+
+
+def test_a_lab_is_as_wide_as_the_page_and_the_list_of_contents_is_folded_beside_it(
+    browser, site_address
+):
+    with open_page(browser, f"{site_address}{all_lessons()[3]}.html") as (page, problems):
+        lab = page.locator(LAB).first
+        for width in (1280, 390, 1200):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate(DRAWN)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            if width < 1280:
+                page.wait_for_function(AS_WIDE, arg=[LAB, "article > section"])
+                continue
+            box, text = lab.bounding_box(), page.locator("article > section").bounding_box()
+            assert 960 < box["width"] <= 1080 and text["width"] < 700
+            assert box["x"] == pytest.approx(text["x"], abs=1)
+            left, right = (pane.bounding_box() for pane in lab.locator(".attn-panes > *").all())
+            assert left["x"] + left["width"] < right["x"]
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.evaluate("scrollTo(0, 0)")
+        page.evaluate(DRAWN)
+        contents = page.locator(".bd-sidebar-secondary")
+        opened = contents.evaluate(HEIGHT)
+        lab.scroll_into_view_if_needed()
+        height = f"({HEIGHT})(document.querySelector('.bd-sidebar-secondary'))"
+        page.wait_for_function(f"{height} < 50")
+        contents.get_by_role("link").first.focus()
+        page.keyboard.press("Tab")  # focus as the keyboard gives it
+        page.wait_for_function(f"{height} > {opened} - 2")
         assert problems == []

@@ -104,9 +104,3 @@ def test_a_press_shows_it_large_in_its_theme_and_leads_back_and_so_does_a_button
         page.reload()  # in a browser that shows nothing so, nothing is offered
         assert figure.count() == 1 and button.count() == 0
         assert problems == []
-
-
-def test_only_pages_with_drawings_load_what_makes_them_large(small):
-    for name, loads in (("figures", True), ("plain", False)):
-        text = (small / f"{name}.html").read_text(encoding="utf-8")
-        assert ("large-figures.js" in text) is loads

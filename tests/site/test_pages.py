@@ -1,5 +1,6 @@
-"""Every page in a real browser: light and dark, desktop and phone."""
+"""Every page in a real browser: light and dark, desktop and phone, and on paper."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,12 +11,16 @@ from tools.lesson_runs import all_lessons, all_notebooks, all_pages
 
 FONTS = Path("vendor/fontawesome/webfonts")
 PAGES = [*all_pages(), "search"]
-# A page opened in one theme is looked at in both: the reader presses the button. axe-core, which
-# is slow, sees it in the other theme: every page in the light of a desktop and the dark of a phone.
-# What stands around a page on a wide screen is the same on all, so one shows it in the dark.
-# A desktop opens pages from their folder, but the search; a phone asks a server.
+A4 = {"format": "A4", "margin": dict.fromkeys(("top", "right", "bottom", "left"), "1cm")}
+ON_PAPER = ["book/index", *all_lessons(), "book/museum"]
+MOST_PAGES = 27  # of a lesson; a figure or widget that has no room left begins the next one
+# A page opened in one theme is looked at in both: the reader presses the button. axe-core takes
+# half of the time, so it sees each page once, the next one in another look: the light of a desktop,
+# the dark of a phone. What stands around a page on a wide screen is the same on all, so one shows
+# it in the dark. A desktop opens pages from their folder, but the search; a phone asks a server.
 LOOKS = [look for page in PAGES for look in ((page, "dark", 1280), (page, "light", 360))]
 LOOKS.append((PAGES[0], "light", 1280))
+FOR_AXE = [*LOOKS[0::4], *LOOKS[3::4], (PAGES[0], "light", 360), LOOKS[-1]]
 
 
 # Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
@@ -92,15 +97,6 @@ WIDE = """async () => {
 }"""
 
 
-# Of each table, what its rows have: the size of the first text, how many cells are seen.
-ROWS = """() => [...document.querySelectorAll("article table.table")].map((table) => [
-  ...new Set([...table.tBodies[0].rows].map((row) => [
-    parseFloat(getComputedStyle(row.cells[0]).fontSize),
-    [...row.cells].filter((cell) => cell.checkVisibility()).length,
-  ].join())),
-])"""
-
-
 # Of every element and what its style puts before and after it: what the icons' fonts are to draw.
 # An icon whose rule is missing has no content.
 ICONS = r"""() => {
@@ -116,12 +112,49 @@ ICONS = r"""() => {
 }"""
 
 
+# What is wrong with a page as it is printed. Buttons that say what is chosen are read, too.
+FAULTS = """() => {
+  const faults = [];
+  const isSeen = (node) => node.checkVisibility() && node.getBoundingClientRect().height > 0;
+  const name = (node) => `<${node.localName} class="${node.className}"> ${node.textContent.trim()}`;
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(isSeen);
+  const BUTTONS = "button:not([aria-pressed], [aria-checked]), details:not([open])";
+  for (const node of all(`${BUTTONS}, .bd-sidebar, .bd-header-article`))
+    faults.push(`to press: ${name(node)}`);
+  for (const node of all("article :is(figure, .attn-widget, .attn-panels > *, table, .cell_input)"))
+    if (getComputedStyle(node).breakInside !== "avoid") faults.push(`may break: ${name(node)}`);
+  for (const node of all("article *:not(span.math, mjx-container *, .attn-unseen)")) {
+    const {right} = node.getBoundingClientRect();
+    const isTooSmall = node.clientWidth > 0 && node.scrollWidth > node.clientWidth + 1;
+    const cuts = getComputedStyle(node).overflowX !== "visible";
+    if (right > innerWidth + 1 || (cuts && isTooSmall)) faults.push(`is cut: ${name(node)}`);
+  }
+  for (const image of all("article img.only-dark")) faults.push(`dark: ${image.src}`);
+  return [...new Set(faults.map((fault) => fault.slice(0, 150)))];
+}"""
+
+
 # A fold's tables are filled once it is open; what fades is known in the frame after they are drawn.
 OPEN_FOLDS = """async () => {
   for (const fold of document.querySelectorAll("details")) fold.open = true;
   await new Promise((filled) => setTimeout(filled, 0));
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
 }"""
+
+
+def assert_printed_whole_and_in_light_colors(page, name):
+    """Fail unless paper shows a page that is read in the dark so, and a lesson on few sheets."""
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins
+    color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert color == "rgb(255, 255, 255)"
+    assert page.evaluate(FAULTS) == []
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    if name in all_lessons():
+        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(**A4))) <= MOST_PAGES
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def assert_drawings_can_be_read(page, name):
@@ -138,8 +171,6 @@ def assert_shown_whole_and_within_reach(page, name):
     seen, on_code = page.evaluate(COPY_BUTTONS)
     assert on_code == [] and (seen > 1 or name not in all_lessons())
     page.evaluate(OPEN_FOLDS)
-    rows = page.evaluate(ROWS)
-    assert all(len(some) == 1 for some in rows), rows  # none is shortened
     for box in page.evaluate(WIDE):
         assert box["isWide"] == box["fades"] == box["isReached"] and not box["fadesAtEnd"], box
     page.set_viewport_size({"width": 320, "height": 900})
@@ -179,6 +210,8 @@ def test_a_page_is_whole_in_both_themes(browser, site, site_address, name, schem
         assert page.evaluate(CUT_OFF) == [0, []]
         if on_phone:
             assert_drawings_can_be_read(page, name)
+        if (scheme, width) == ("dark", 1280) and name in ON_PAPER:
+            assert_printed_whole_and_in_light_colors(page, name)
         assert [*problems, *audit(page, scheme)] == []
         if on_phone:
             assert_shown_whole_and_within_reach(page, name)
@@ -186,32 +219,10 @@ def test_a_page_is_whole_in_both_themes(browser, site, site_address, name, schem
         assert [*problems, *audit(page, other)] == []
         if on_phone:
             assert_drawings_can_be_read(page, name)
-        assert violations_on(page) == []  # it and what follows write into the console
-        assert_icons_are_drawn(page, icons_of(site / "_static"))
-
-
-@pytest.mark.everyday
-def test_a_search_shows_lessons_first_each_with_a_passage_of_its_text(browser, site_address):
-    with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, problems):
-        page.goto(site_address)  # which leads to its first page
-        page.wait_for_url(f"{site_address}{all_pages()[0]}.html")
-        page.evaluate(AT_REST)
-        page.keyboard.press("Control+k")
-        page.keyboard.type("causal mask")
-        page.keyboard.press("Enter")
-        results = page.locator("#search-results li")
-        page.get_by_text("Search finished").wait_for()
-        page.wait_for_function("document.querySelectorAll('#search-results .context').length > 8")
-        links = results.locator("a").evaluate_all("all => all.map((a) => a.pathname)")
-        pages = [link.split("/")[-1] for link in links]
-        is_lesson, is_api = ([name.startswith(one) for name in pages] for one in ("L", "api"))
-        assert sum(is_lesson) > 3 and sum(is_api) > 1
-        assert is_lesson == sorted(is_lesson, reverse=True)
-        assert is_api == sorted(is_api)
-        for excerpt in results.locator(".context").all():
-            words = excerpt.inner_text().lower()
-            assert ("causal" in words or "mask" in words) and "on this page" not in words
-        assert problems == []
+        if (name, scheme, width) in FOR_AXE:
+            assert violations_on(page) == []  # it and what follows write into the console
+        if not on_phone:
+            assert_icons_are_drawn(page, icons_of(site / "_static"))
 
 
 WATCH = """window.shift = 0;

@@ -1,55 +1,9 @@
-"""A page on paper: in light colors, with nothing to press, and nothing cut."""
+"""What paper shows of a page that is read, and what a reader did there; see also test_pages.py."""
 
-import re
-
-import pytest
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons
 
-A4, LETTER = 718, 740  # pixels between margins of a centimeter
-SIDES = ("top", "right", "bottom", "left")
 HEAD_LAB = next(name for name in all_lessons() if "/L08" in name)
-WHITE = "rgb(255, 255, 255)"
-MOST_PAGES = 27  # of a lesson; a figure or widget that has no room left begins the next one
-PAGES = ["book/index", *all_lessons(), "book/museum"]
-
-# What is wrong with a page as it is printed. Buttons that say what is chosen are read, too.
-FAULTS = """() => {
-  const faults = [];
-  const isSeen = (node) => node.checkVisibility() && node.getBoundingClientRect().height > 0;
-  const name = (node) => `<${node.localName} class="${node.className}"> ${node.textContent.trim()}`;
-  const all = (selector) => [...document.querySelectorAll(selector)].filter(isSeen);
-  const BUTTONS = "button:not([aria-pressed], [aria-checked]), details:not([open])";
-  for (const node of all(`${BUTTONS}, .bd-sidebar, .bd-header-article`))
-    faults.push(`to press: ${name(node)}`);
-  for (const node of all("article :is(figure, .attn-widget, .attn-panels > *, table, .cell_input)"))
-    if (getComputedStyle(node).breakInside !== "avoid") faults.push(`may break: ${name(node)}`);
-  for (const node of all("article *:not(span.math, mjx-container *, .attn-unseen)")) {
-    const {right} = node.getBoundingClientRect();
-    const isTooSmall = node.clientWidth > 0 && node.scrollWidth > node.clientWidth + 1;
-    const cuts = getComputedStyle(node).overflowX !== "visible";
-    if (right > innerWidth + 1 || (cuts && isTooSmall)) faults.push(`is cut: ${name(node)}`);
-  }
-  for (const image of all("article img.only-dark")) faults.push(`dark: ${image.src}`);
-  return [...new Set(faults.map((fault) => fault.slice(0, 150)))];
-}"""
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_read_in_the_dark_is_printed_whole_and_in_light_colors(browser, site_address, name):
-    with open_page(browser, f"{site_address}{name}.html", scheme="dark") as (page, problems):
-        page.emulate_media(media="print")
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == WHITE
-        for width in (A4, LETTER):
-            page.set_viewport_size({"width": width, "height": 1000})
-            assert page.evaluate(FAULTS) == []
-        page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-        if name in all_lessons():
-            printed = page.pdf(format="A4", margin=dict.fromkeys(SIDES, "1cm"))
-            assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_PAGES
-        assert problems == []
 
 
 def test_what_shows_nothing_on_paper_takes_no_room_there(browser, site_address):
@@ -78,7 +32,7 @@ def test_printing_shows_the_drawings_for_wide_windows_also_those_not_loaded_yet(
             window.paper = getComputedStyle(document.body).backgroundColor;
         })""")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.evaluate("paper") == WHITE
+        assert page.evaluate("paper") == "rgb(255, 255, 255)"
         page.wait_for_function(f"({loaded})().every(Boolean)")  # the paper waits, the page not
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         page.wait_for_function(f"({loaded})().every((isWide) => !isWide)")

@@ -12,6 +12,7 @@ from tools.site_builds import read
 
 MYST = re.compile(r"\{[a-z:-]+\}`|^:[a-z-]+:|:::|(`{3,}|:{3,})\{|^\([a-z-]+\)=", re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGETS = ("interactive figure", "fields to answer in")
 FIGURE = "image/svg+xml"
 FOLDED = {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
 GIVEN = "application/papermill.record/text/plain"  # to the page's prose, by glue
@@ -25,21 +26,14 @@ def outputs_of(notebook):
     return [output for cell in notebook.cells for output in cell.get("outputs", ())]
 
 
-@pytest.fixture
-def downloaded(site):
-    """Return a function that gives a page's notebook as a reader gets it."""
-    return lambda page: nbformat.read(site / "_sources" / f"{page}.ipynb", as_version=4)
-
-
 @pytest.mark.parametrize("page", all_notebooks())
-def test_it_has_every_cell_as_it_was_executed_and_folds_what_the_page_folds(
-    downloaded, run_notebook, page
-):
-    notebook = downloaded(page)
+def test_it_has_all_that_was_executed_and_words_for_all_that_the_page_has(run_notebook, site, page):
+    notebook = nbformat.read(site / "_sources" / f"{page}.ipynb", as_version=4)
     nbformat.validate(notebook)
-    executed = [cell for cell in run_notebook(page).notebook.cells if cell.cell_type == "code"]
+    executed, soup = run_notebook(page).notebook, read(site / f"{page}.html")
+    was_executed = [cell for cell in executed.cells if cell.cell_type == "code"]
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell, as_executed in zip(cells, executed, strict=True):
+    for cell, as_executed in zip(cells, was_executed, strict=True):
         tags = {*cell.metadata.get("tags", [])}
         assert cell.source == as_executed.source
         is_stub = "exercise-stub" in tags  # as one that never ran
@@ -49,10 +43,6 @@ def test_it_has_every_cell_as_it_was_executed_and_folds_what_the_page_folds(
         is_folded = cell.metadata.get("jupyter", {}).get("source_hidden", False)
         assert is_folded == (not FOLDED.isdisjoint(tags))
 
-
-@pytest.mark.parametrize("page", all_notebooks())
-def test_its_texts_are_words_with_each_figure_and_exercise_of_the_page(downloaded, site, page):
-    notebook, soup = downloaded(page), read(site / f"{page}.html")
     texts, outputs = texts_of(notebook), outputs_of(notebook)
     assert MYST.findall(texts) == []
     written = [output.get("data", {}).get("text/markdown", "") for output in outputs]
@@ -72,37 +62,22 @@ def test_its_texts_are_words_with_each_figure_and_exercise_of_the_page(downloade
     in_notebook = re.findall(r"^#### (Exercise .*)", texts, re.MULTILINE)
     assert [title.replace("\\", "").replace("`", "") for title in in_notebook] == titles
     assert texts.count("<summary>Solution to Exercise") >= len(titles)
+    for output in outputs:
+        if WIDGET in output.get("data", ()):
+            told = output.data["text/plain"]
+            is_asked = told.startswith("Predict: ") and "\n  - " in told
+            assert is_asked or any(kind in told for kind in WIDGETS), told
 
-
-@pytest.mark.parametrize("page", all_notebooks())
-def test_measured_numbers_are_on_the_page_and_in_it_as_they_were_given(
-    downloaded, run_notebook, site, page
-):
-    executed = run_notebook(page).notebook
     given = {
         output.metadata.scrapbook.name: literal_eval(output.data[GIVEN])
         for output in outputs_of(executed)
         if GIVEN in output.get("data", ())
     }
-    # Headers of code cells ask, too, for other pages.
+    # Measured numbers are as they were given. Headers of code cells ask, too, for other pages.
     asked = [given[name] for name in re.findall(r"\{eval\}`(\w+)`", texts_of(executed))]
-    shown = read(site / f"{page}.html").select("article .pasted-text")
-    assert [number.text for number in shown] == asked
-    plain = texts_of(downloaded(page)).replace("\\", "").replace("&amp;", "&")
+    assert [number.text for number in soup.select("article .pasted-text")] == asked
+    plain = texts.replace("\\", "").replace("&amp;", "&")
     assert all(number in plain for number in asked)
-
-
-def test_widgets_are_told_in_words(downloaded):
-    told = {
-        output.data["text/plain"]
-        for page in all_notebooks()
-        for output in outputs_of(downloaded(page))
-        if WIDGET in output.get("data", ())
-    }
-    assert any(text.startswith("Predict: ") and "\n  - " in text for text in told)
-    assert any("interactive figure" in text for text in told)
-    assert any("fields to answer in" in text for text in told)
-    assert not any("(" in text.split()[0] for text in told)  # no Predict('...')
 
 
 PLAIN = """# Page | one

@@ -89,9 +89,9 @@ def test_a_drawing_stands_in_for_a_widget_without_script_and_on_paper(
         page.goto(f"{site_address}{name}.html")
         page.evaluate(UNFOLD)
         page.locator(WIDGET).wait_for()
-        assert page.locator(DRAWING).is_hidden()
-        assert page.locator(".tag_drawing-of-widget figure > button").is_hidden()
-        assert page.locator(".tag_drawing-of-widget figcaption").is_visible()
+        figure = page.locator(".tag_drawing-of-widget figure")
+        assert page.locator(DRAWING).is_hidden() and figure.locator("> button").is_hidden()
+        assert figure.locator("figcaption").is_visible()
         assert shown_parts(page) == [0, page.locator(".of-widget").count()]
         page.emulate_media(media="print")
         assert page.locator(WIDGET).is_hidden() and page.locator(DRAWING).is_visible()
@@ -127,18 +127,12 @@ def test_what_is_asked_is_written_out_and_its_answer_is_folded(bare):
     assert page.locator("pre").inner_text() == "  1  if a < b:\n  2      `a` = *b\n"
 
 
-ATTACKS = [
-    {"summary": ATTACK},
-    {"question": ATTACK, "choices": [ATTACK] * 2, "answers": [0], "explanation": f"`{ATTACK}`"},
-    {"kind": "order", "titles": [ATTACK], "labels": [[ATTACK]], "summary": ATTACK},
-    {"kind": "lines", "titles": [""], "labels": [[ATTACK]], "summary": ATTACK},
-]
-
-
 def test_texts_stay_text_and_with_scripts_none_of_it_is_shown(browser, bare):
+    asked = {"choices": [ATTACK] * 2, "answers": [0], "explanation": f"`{ATTACK}`"}
+    lines = {"kind": "lines", "titles": [ATTACK], "labels": [[ATTACK]], "summary": ATTACK}
     with browser.new_context() as context:
         for page in (bare, context.new_page()):
-            for state in ATTACKS:
+            for state in ({"question": ATTACK} | asked, lines, lines | {"kind": "order"}):
                 show(page, state)
                 assert page.locator("img, main script").count() == 0
                 assert page.title() == "Page"

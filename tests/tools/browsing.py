@@ -52,19 +52,12 @@ def serve(folder: Path):
     server.server_close()
 
 
-def note_messages(page, problems: list[str]):
-    """Add what appears in a page's console to its problems, but for what the theme reports."""
-
-    def note(message):
-        if not (message.type == "log" and message.text.startswith(OF_THE_THEME)):
-            problems.append(f"console {message.type}: {message.text}")
-
-    page.on("console", note)
-
-
 @contextlib.contextmanager
 def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280, touch=False):
-    """Open a page and give it when it is at rest, with the list of what went wrong meanwhile."""
+    """Open a page and give it when it is at rest, with the list of what goes wrong meanwhile.
+
+    What goes wrong on other pages of its context is in that list, too.
+    """
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce",
         has_touch=touch,
@@ -72,27 +65,26 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
     context.set_default_timeout(30_000)
     page = context.new_page()
     problems = []
-    home = address.split("/", 3)[:3]
+    host = address.split("/")[2]
+
+    def note_message(message):
+        if not (message.type == "log" and message.text.startswith(OF_THE_THEME)):
+            problems.append(f"console {message.type}: {message.text}")
 
     def note_request(request):
-        url = request.url
-        if not url.startswith(("data:", "blob:")) and url.split("/", 3)[:3] != home:
-            problems.append(f"request to another host: {url}")
-
-    def note_socket(socket):
-        if socket.url.split("/", 3)[2] != home[2]:
-            problems.append(f"request to another host: {socket.url}")
+        if not request.url.startswith(("data:", "blob:")) and request.url.split("/")[2] != host:
+            problems.append(f"request to another host: {request.url}")
 
     def note_response(response):
         if response.status >= 400:
             problems.append(f"status {response.status}: {response.url}")
 
+    context.on("console", note_message)
     context.on("request", note_request)
-    page.on("websocket", note_socket)
-    page.on("response", note_response)
-    page.on("requestfailed", lambda request: problems.append(f"request failed: {request.url}"))
-    note_messages(page, problems)
-    page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+    context.on("response", note_response)
+    context.on("requestfailed", lambda request: problems.append(f"request failed: {request.url}"))
+    context.on("weberror", lambda error: problems.append(f"page error: {error.error}"))
+    page.on("websocket", note_request)
     page.goto(address, wait_until="load")
     page.evaluate(AT_REST)
     yield page, problems

@@ -76,7 +76,6 @@ class Run:
     """What came of executing one lesson."""
 
     notebook: NotebookNode
-    seconds: float
     failure: str | None  # which cells and which errors, for a person to read
 
 
@@ -89,13 +88,13 @@ def execute(path: Path, build_folder: Path, *, again: bool = True) -> Run:
     folder = cache_folder(build_folder, path)
     if not again and is_kept(path, folder):
         _, notebook = get_cache(str(folder)).merge_match_into_notebook(read_notebook(path))
-        return Run(notebook, 0.0, None)
+        return Run(notebook, None)
     timeout = CONFIG["execute"]["timeout"]
     with readers_kernels():
         notebook, seconds = execute_page(path, timeout)
     failures = keep(path, folder, notebook, seconds)
     told = [f"{path.stem}, {one.name}: {one.error}\n{one.traceback}" for one in failures]
-    return Run(notebook, seconds, "\n\n".join(told) or None)
+    return Run(notebook, "\n\n".join(told) or None)
 
 
 @contextmanager

@@ -94,7 +94,7 @@ Only in the source.
 Only in the source.
 ```
 """
-QUESTION = predict("What is 6 * 7?", '"41", "42", "43"', 1)
+QUESTION = predict("What is `6 * 7`?", '"41", "*42*", "43"', 1, "remove-input")
 ONE = "\n## Next\n".join([
     QUESTION, predict("And 6 * 8?", '"46", "48"', 1), answer("l03.softmax_row"),
     answer("l05.diagnosis"),
@@ -204,9 +204,8 @@ LAB = notebook(
     cell('print("the end")'),
 )  # fmt: skip
 CLASS = notebook(
-    "# L99 · A lesson\n",
-    predict("Is `1 < 2`?", '"Yes", "*No*"', tags="remove-input"), "## A part\n",
-    "Word " * 399 + "word.\n", exercise("l99-begin", cell("1 + 1")), "## Another\n",
+    "# L99 · A lesson\n", QUESTION, "## A part\n", "Word " * 399 + "word.\n",
+    exercise("l99-begin", cell("1 + 1")), "## Another\n",
     exercise("l99-end", cell("1 + 2"), effort="★★ 10 minutes"),
 )  # fmt: skip
 SAID = notebook(
@@ -260,6 +259,7 @@ FIGURES = notebook(
             "plotting.plot_heads(torch.eye(4).repeat(3, 1, 1))"),
     drawing("line", "A line of a foot or so.", "Line.",
             svg('width="900pt" height="6pt"', '<path fill="red"/>')),
+    cell(LINES.format(name="figures")),
 )  # fmt: skip
 
 # Every interactive figure whose state can be sent as a link; one of them twice.
@@ -300,7 +300,6 @@ RIGHT = {
     "told": TOLD,
     "plain": PLAIN,
     "switch": SWITCH,
-    "other": notebook("# Other", cell(LINES.format(name="other"))),
     "covers": COVERS,
     "formulas": FORMULAS,
     "figures": FIGURES,
@@ -308,7 +307,6 @@ RIGHT = {
     "whole": WHOLE,
     "L78_Said": SAID,
     "L91_One": notebook("# One", ONE),
-    "L92_Two": notebook("# Two", QUESTION, "{.answer}\n42."),
     "L97_Lab": LAB,
     "L99_Class": CLASS,
 }

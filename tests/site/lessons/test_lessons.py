@@ -2,7 +2,6 @@
 
 import re
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from course.pages import lesson_checked_on, lesson_of, read_notebook
@@ -16,42 +15,24 @@ def short_name(page: str) -> str:
     return page.split("/")[-1]
 
 
-def missing_from(page: Path) -> list[str]:
-    """Say what a notebook lacks, as far as can be told without executing it."""
-    cells, text, missing = read_notebook(page).cells, page.read_text(encoding="utf-8"), []
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_it_has_what_a_page_and_a_lesson_need(page):
+    path = ROOT / f"{page}.md"
+    cells, text = read_notebook(path).cells, path.read_text(encoding="utf-8")
     tags = [cell.metadata.get("tags", []) for cell in cells if cell.cell_type == "code"]
-    figures = [cell.metadata.get("mystnb", {}).get("figure", {}) for cell in cells]
-    if not {"hide-input", "remove-input"} & set(tags[0]):
-        missing.append(f"{page.stem}: its first cell isn't folded; give it the tag hide-input")
-    missing += [
-        f"{page.stem}: a caption doesn't say random, hand-built or trained (seed n): {caption}"
-        for caption in filter(None, (figure.get("caption") for figure in figures))
-        if not re.search(r"\b(random|hand-built|trained)", caption, re.IGNORECASE)
-    ]
-    number = lesson_of(page.stem)
-    if folder := number.lower() or lesson_checked_on(text):
-        lesson, checks = number or page.stem, f"attncourse.lessons.{folder}"
+    assert {"hide-input", "remove-input"} & set(tags[0]), "give its first cell the tag hide-input"
+    for cell in cells:
+        caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption")
+        is_honest = caption is None or re.search(r"\b(random|hand-built|trained)", caption, re.I)
+        assert is_honest, f"a caption doesn't say random, hand-built or trained (seed n): {caption}"
+    if folder := lesson_of(path.stem).lower() or lesson_checked_on(text):
         stubs = sum("exercise-stub" in found for found in tags)
         solutions = sum("exercise-solution" in found for found in tags)
-        if solutions != stubs:
-            missing.append(
-                f"{lesson} has {stubs} cells with the tag exercise-stub, and {solutions} with the "
-                "tag exercise-solution; each stub has one solution"
-            )
-        if without := len(EXERCISE.findall(text)) - text.count("{effort}`"):
-            missing.append(
-                f"{lesson} has {without} exercises that don't begin with stars and minutes, "
-                "such as {effort}`★★ 10 minutes`"
-            )
-        if getattr(find_spec(checks), "origin", None) is None:  # a folder alone is no module
-            missing.append(f"{lesson} has no checks: there is no module {checks}")
-    return missing
-
-
-@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
-def test_nothing_is_missing(page):
-    missing = missing_from(ROOT / f"{page}.md")
-    assert not missing, "\n".join(missing)
+        assert solutions == stubs, "each cell exercise-stub has one with the tag exercise-solution"
+        told = "each exercise begins with stars and minutes, such as {effort}`★★ 10 minutes`"
+        assert len(EXERCISE.findall(text)) == text.count("{effort}`"), told
+        checks = find_spec(f"attncourse.lessons.{folder}")
+        assert checks and checks.origin, f"there is no module attncourse.lessons.{folder}"
 
 
 @pytest.mark.parametrize("lesson", all_with_exercises(), ids=short_name)
@@ -63,15 +44,12 @@ def test_the_tables_of_lessons_name_it(lesson):
 
 def test_each_page_is_in_the_table_of_contents():
     pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
-    absent = [f"_toc.yml doesn't name {page}" for page in sorted(pages - set(all_pages()))]
-    assert absent == []
+    assert pages <= {*all_pages()}, "_toc.yml doesn't name all pages"
 
 
 @pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
-def test_runs(run_notebook, page, record_property):
+def test_runs(run_notebook, page):
     run = run_notebook(page)
-    record_property("lesson", page)  # for the summary
-    record_property("seconds", run.seconds)
     if run.failure:
         pytest.fail(run.failure, pytrace=False)
 

@@ -1,9 +1,10 @@
-"""What lessons say of programs in `benchmarks` stands in these programs' results.
+"""What pages say of programs in `benchmarks` stands in these programs' results.
 
 A lesson can't load them: downloaded as a notebook, it runs where there is no such folder.
 """
 
 import json
+import re
 
 from tools import ROOT
 
@@ -12,8 +13,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 def results_of(table):
     """The results of `benchmarks/heads.py`, by what was trained."""
-    path = RESULTS / f"heads-{table}-cpu.json"
-    measured = json.loads(path.read_text(encoding="utf-8"))
+    measured = json.loads((RESULTS / f"heads-{table}-cpu.json").read_text(encoding="utf-8"))
     return {name: found for name, found in measured.items() if name not in ("measured on", "goals")}
 
 
@@ -45,3 +45,15 @@ def test_on_what_l10_says_that_was_measured():
             continue  # what was learned, not how fast: the same on every machine
         measured_on = json.loads(file.read_text(encoding="utf-8"))["measured on"]
         assert "gpu" not in measured_on, file.name
+
+
+def test_the_page_shows_what_its_code_printed_with_the_versions_that_it_names():
+    page = (ROOT / "book/found.md").read_text(encoding="utf-8")
+    kept = json.loads((RESULTS / "found-cpu.json").read_text(encoding="utf-8"))
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    shown = [{"code": code, "printed": printed} for code, printed in blocks]
+    assert shown == kept["runs"], "run python benchmarks/found.py"
+    asked = {version.split("+")[0] for version in kept["versions"].values()}
+    assert set(re.findall(r"\d+\.\d+\.\d+", page)) == asked
+    direct = [code for code, _ in blocks if "diagnose" not in code]
+    assert len(direct) == page.count("**Setting:**")  # each bug is shown without diagnose, too
