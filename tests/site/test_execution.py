@@ -79,6 +79,19 @@ def test_nothing_uses_the_folder_of_another_lesson_and_all_libraries_count():
     assert modules - {name.lower() for name in sys.stdlib_module_names} <= counted
 
 
+DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
+
+
+def test_a_page_reads_no_data_by_their_path():
+    """A page is keyed by files of the packages; of others it wouldn't notice a change."""
+    for page in all_notebooks():
+        code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
+        texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
+        paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
+        paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
+        assert not paths, f"{page} names {paths}: attncourse.data should hold and load them"
+
+
 ODD_FAILURES = {
     "raise ExceptionGroup('several', [ValueError('one')])": "ExceptionGroup",
     "assert False, '\\ud800 alone'": "",
