@@ -19,7 +19,7 @@ LONGEST = (
 )
 
 
-def quick(num_heads=2, steps=30, held_out=40, counts=None, recipe=(), **options):
+def quick(num_heads=2, steps=10, held_out=40, counts=None, recipe=(), **options):
     """A lab whose models are trained for a moment only, on whatever task."""
     widget = HeadLab(num_heads, **{"seed": 0} | options)
     brief = {"steps": steps, "warmup": min(5, steps)} | dict(recipe)
@@ -68,6 +68,15 @@ def answered(page):
         page.evaluate("lastWeights()")
 
 
+# Notes from now on what is seen of a widget's parts, and how high the widget is.
+NOTE_CHANGES = """(parts) => {
+  const widget = document.querySelector(".attn-widget");
+  [window.seen, window.heights] = [parts.map(() => new Set()), new Set()];
+  new MutationObserver(() => {
+    parts.forEach((part, i) => seen[i].add(widget.querySelector(part).outerHTML));
+    heights.add(widget.offsetHeight);
+  }).observe(widget, {subtree: true, childList: true, attributes: true, characterData: true});
+}"""
 # The texts of a table's rows.
 CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
 
@@ -94,15 +103,6 @@ def masks_of(model, muted):
     masks = torch.ones(len(model.blocks), model.blocks[0].attention.num_heads)
     masks.view(-1)[list(muted)] = 0
     return list(masks)
-
-
-def in_rgb(color):
-    return f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
-
-
-def first_of(task):
-    """The sentence that a lab first shows of a task."""
-    return next(iter(task.sentences(1, seed=HELD_OUT_SEED)))
 
 
 # Count the workers that a lab keeps, and have the last one tell its model's weights.

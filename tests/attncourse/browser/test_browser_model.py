@@ -1,31 +1,52 @@
-"""The browser's models, held equal to attnlib.model: answers, weights, gradients.
+"""The browser's engine, held equal to Python: languages, models' answers, gradients, trainings.
 
-That they also train as torch trains, step by step, test_same_bits.py asks.
+That models also train as torch trains them, step by step, test_same_bits.py asks.
 """
 
 import random
 from dataclasses import asdict
+from functools import partial
 
 import pytest
 import torch
 from playwright.sync_api import Error
-from tools.browser_models import (
-    NORMS,
-    as_told,
-    block_spec,
-    build,
-    flat,
-    forbidding,
-    model_spec,
-    sentences_of,
-)
+from tools.browser_models import as_told, flat, forbidding
 
-from attncourse.tasks import concord, pack
-from attncourse.training import answer_loss, evaluate
+from attncourse.tasks import concord, diagonals, induction, lookup, names, pack
+from attncourse.training import RECIPES, answer_loss, evaluate
 from attnlib.model import TransformerModel
+from attnlib.norms import LayerNorm, RMSNorm
 from attnlib.patterns import relation_mass
 
 pytestmark = pytest.mark.everyday  # the engine of every widget that trains
+
+# What a message to a worker says of a task, and the same task here.
+TASKS = {
+    "concord": ({}, concord),
+    "names": ({}, names),
+    "lookup": ({"slots": 3, "values": 2}, lookup(slots=3, values=2)),
+    "diagonals": (
+        {"offsets": [1, 2, 5], "symbols": 7, "length": 9},
+        diagonals((1, 2, 5), symbols=7, length=9),
+    ),
+    "induction": (
+        {"symbols": 9, "length": 23, "chunks": [4, 3], "filler": 0},
+        induction(symbols=9, length=23, chunks=(4, 3), filler=0),
+    ),
+}
+
+
+def build(task, *sizes, **options) -> TransformerModel:
+    """A model in float64, with parameters that hide nothing and are float32 numbers, too.
+
+    They lie around those that a new model has, so far that none is 0 or 1.
+    """
+    model = TransformerModel.of_sizes(task, *sizes, **options, dtype=torch.float64)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.4).copy_(parameter.float())
+    return model
+
 
 MAKE = """
   const {spec, weights, sentences, headMasks = null, forbidden = null, numbers} = given;
@@ -43,96 +64,41 @@ def with_model(code):
 COMPUTE = with_model("""
   const before = model.pack(Array(5).fill({ids: Array(spec.length).fill(0)}));
   model.forward(before); // nothing of it may be left
-  const batch = model.pack(sentences, {forbidden});
-  const options = {headMasks};
-  const answers = model.forward(batch, options);
-  const loss = model.loss(batch, answers);
-  model.backward(batch);
-  const gradients = () => Object.fromEntries(
-    model.parameters.map(({name, gradient}) => [name, [...gradient]]));
   const listed = (record) => Object.fromEntries(
     Object.entries(record).map(([name, values]) => [name, [...values]]));
-  const found = {
-    loss,
-    gradients: gradients(),
-    logits: Object.fromEntries(model.readouts.map(({name, size}) =>
-      [name, [...answers.logits[name].subarray(0, size * batch.rows)]])),
-    weights: model.blocks.map(({attention: {h}}, i) =>
-      [...answers.weights[i].subarray(0, h * batch.pairs)]),
-  };
-  const single = sentences.map((sentence) => {
-    const {logits, weights} = model.answer(sentence, {...options, forbidden});
+  const answers = sentences.map((sentence) => {
+    const {logits, weights} = model.answer(sentence, {headMasks, forbidden});
     return {logits: listed(logits), weights: weights.map((map) => [...map])};
   });
-  const due = model.pack(sentences, {onlyDue: true, forbidden});
-  const lossOfDue = model.loss(due, model.forward(due, options));
-  model.backward(due);
-  return {...found, single, ofDue: {loss: lossOfDue, gradients: gradients()}};
+  const batch = model.pack(sentences, {onlyDue: true, forbidden}); // as a training does
+  const loss = model.loss(batch, model.forward(batch, {headMasks}));
+  model.backward(batch);
+  const gradients = model.parameters.map(({name, gradient}) => [name, [...gradient]]);
+  return {answers, loss, gradients};
 """)
 
 
 def drawn(rng):
-    """A model of any shape, sentences of different lengths, muted heads, forbidden looks."""
-    d, yes = rng.randint(1, 12), lambda: rng.random() < 0.5
+    """A model of any form, sentences of its task, muted heads, and a look that is forbidden."""
     divisor = lambda number: rng.choice([n for n in range(1, number + 1) if number % n == 0])  # noqa: E731
-
-    def norm():
-        kind = rng.choice([*NORMS])
-        bias = {"bias": yes()} if kind == "LayerNorm" else {}
-        return NORMS[kind] | {"eps": rng.choice([1e-5, 1e-3])} | bias
-
-    def block():
-        h, d_ff = divisor(d), rng.choice([None, rng.randint(1, 9)])
-        made = block_spec(h, d_ff, rng.choice(["pre", "post", None]), num_kv_heads=divisor(h))
-        network = d_ff and {"d_ff": d_ff, "bias": yes()}
-        norms = [norm() for _ in made["norms"]]
-        changes = {"bias": yes(), "residual": rng.random() < 0.7, "norms": norms}
-        return made | changes | {"feed_forward": network}
-
-    spec = model_spec(
-        [block() for _ in range(rng.randint(1, 3))],
-        vocabulary_size=rng.randint(1, 9),
-        length=rng.randint(1, 9),
-        d_model=d,
-        causal=yes(),
-        final_norm=rng.choice([None, norm()]),
-        readouts={name: rng.randint(1, 9) for name in rng.choice(["A", "B", "AB", ["next", "A"]])},
-        readout_bias=yes(),
-    )
-    lengths = [rng.randint(1, spec["length"]) for _ in range(rng.randint(1, 4))]
-    sentences = sentences_of(spec, lengths, rng)
-    next(iter(sentences[0].answers.values()))[0] = 0  # one is due at least
-    heads = [block["num_heads"] for block in spec["blocks"]]
-    masks = [rng.choice([None, rng.choices([0.0, 1.0, 0.5], k=h)]) for h in heads]
-    forbidden = {"relation": "to", "head": rng.choice([None, rng.randrange(min(heads))])}
-    forbidden |= rng.choice([{}, {"layer": rng.randrange(len(heads))}])
-    return spec, sentences, rng.choice([None, masks]), rng.choice([None, forbidden])
+    (_, task), d, layers = rng.choice([*TASKS.values()]), rng.randint(1, 12), rng.randint(1, 3)
+    h = divisor(d)
+    model = build(
+        task, d, h, layers, num_kv_heads=divisor(h), d_ff=rng.choice([0, rng.randint(1, 9)]),
+        norm=partial(rng.choice([LayerNorm, RMSNorm]), eps=rng.choice([1e-5, 1e-3])),
+        norm_position=rng.choice(["pre", "post", None]), bias=rng.choice([True, False]),
+    )  # fmt: skip
+    sentences = [*task.sentences(rng.randint(1, 4), seed=rng.randrange(1000))]
+    masks = [rng.choice([None, rng.choices([0.0, 1.0, 0.5], k=h)]) for _ in range(layers)]
+    forbidden = None
+    if task.relations and rng.random() < 0.7:
+        relation, head = rng.choice(task.relations).name, rng.choice([None, rng.randrange(h)])
+        forbidden = {"relation": relation, "head": head, "layer": rng.randrange(layers)}
+    return model, sentences, rng.choice([None, masks]), forbidden
 
 
 def as_tensors(masks):
     return masks and [None if mask is None else torch.tensor(mask).double() for mask in masks]
-
-
-def compute(model, sentences, masks, forbidden):
-    """What torch finds: loss, logits and weights of each sentence, gradients."""
-    batch = pack(sentences)
-    options = {"head_masks": as_tensors(masks), "need_weights": True}
-    with forbidding(model, batch, forbidden):
-        said = model(batch.tokens, key_mask=batch.key_mask, **options)
-    loss = answer_loss(said.logits, batch.answers)
-    gradients = torch.autograd.grad(loss, [*model.parameters()], materialize_grads=True)
-    lengths = [*enumerate(map(len, sentences))]
-    return {
-        "loss": loss.item(),
-        "logits": {
-            name: torch.cat([x[i, :T].flatten() for i, T in lengths])
-            for name, x in said.logits.items()
-        },
-        "weights": [
-            torch.cat([x[i, :, :T, :T].flatten() for i, T in lengths]) for x in said.weights
-        ],
-        "gradients": dict(zip(dict(model.named_parameters()), gradients, strict=True)),
-    }
 
 
 def assert_near(found, wanted, least=0.0):
@@ -150,63 +116,47 @@ def as_given(model, sentences):
 
 
 def assert_torchs(page, model, sentences, masks, forbidden):
-    """Fail unless the browser finds what torch finds, one sentence by one, too."""
+    """Fail unless the browser finds what torch finds: answers, the loss and its gradients."""
     options = {"headMasks": masks, "forbidden": forbidden}
     found = page.evaluate(COMPUTE, as_given(model, sentences) | options)
-    wanted = compute(model, sentences, masks, forbidden)
-    for way in (found, found["ofDue"]):
-        assert way["loss"] == pytest.approx(wanted["loss"], rel=1e-10)
-    for name, logits in wanted["logits"].items():
-        assert_near(found["logits"][name], logits)
-        assert found["logits"][name] == [x for one in found["single"] for x in one["logits"][name]]
-    for layer, weights in enumerate(wanted["weights"]):
-        assert_near(found["weights"][layer], weights)
-        single = [x for one in found["single"] for x in one["weights"][layer]]
-        assert found["weights"][layer] == single
-    assert list(found["gradients"]) == list(wanted["gradients"])
-    largest = max(gradient.abs().max().item() for gradient in wanted["gradients"].values())
+    batch = pack(sentences)
+    options = {"head_masks": as_tensors(masks), "need_weights": True}
+    with forbidding(model, batch, forbidden):
+        said = model(batch.tokens, key_mask=batch.key_mask, **options)
+    for i, (sentence, answer) in enumerate(zip(sentences, found["answers"], strict=True)):
+        T = len(sentence)
+        for name, logits in said.logits.items():
+            assert_near(answer["logits"][name], logits[i, :T])
+        for own, weights in zip(answer["weights"], said.weights, strict=True):
+            assert_near(own, weights[i, :, :T, :T])
+    loss = answer_loss(said.logits, batch.answers)
+    assert found["loss"] == pytest.approx(loss.item(), rel=1e-10)
+    names_of, parameters = zip(*model.named_parameters(), strict=True)
+    gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
+    largest = max(gradient.abs().max().item() for gradient in gradients)
     least = 1e-12 * max(largest, 0.1)  # a norm of width 1 leaves gradients that are rounding alone
-    for name, gradient in wanted["gradients"].items():
-        for way in (found, found["ofDue"]):
-            assert_near(way["gradients"][name], gradient, least)
+    assert [name for name, _ in found["gradients"]] == [*names_of]
+    for (_, own), gradient in zip(found["gradients"], gradients, strict=True):
+        assert_near(own, gradient, least)
 
 
-def test_models_of_all_shapes_are_torchs(model_page):
-    for seed in range(100):
-        spec, *others = drawn(random.Random(seed))
-        assert_torchs(model_page, build(spec), *others)
+def test_models_of_all_forms_are_torchs(model_page):
+    for seed in range(40):
+        assert_torchs(model_page, *drawn(random.Random(seed)))
 
 
-DECAY = """([multiples, rates, weightDecay]) => {
-  const {AdamW} = attnModules["engine/adamw.js"];
+ROUND = """(multiples) => {
   const {roundToGrid} = attnModules["engine/grid.js"];
   const values = Float64Array.from(multiples, (multiple) => multiple * 2 ** -20);
-  const gradient = new Float64Array(values.length);
-  const optimizer = new AdamW([{values, gradient}], {weightDecay});
-  return rates.map((rate) => {
-    optimizer.step(rate);
-    const before = [...values];
-    roundToGrid(values);
-    return [before, Array.from(values, (value) => [value, Object.is(value, -0)])];
-  });
+  roundToGrid(values);
+  return Array.from(values, (value) => [value * 2 ** 20, Object.is(value, -0)]);
 }"""
 
 
-@pytest.mark.parametrize("weight_decay", [2**-3, 0.2])
-def test_a_weight_without_a_gradient_decays_as_torchs_even_between_two(model_page, weight_decay):
-    """Halfway between two multiples the last bit decides, and 1/256 x 1/8 leads there."""
-    multiples = [*range(-5000, 5001)]
-    rates = [2**-8, 4e-3, 1.3e-4]
-    weights = torch.tensor(multiples, dtype=torch.float64) / 2**20
-    weights.grad = torch.zeros_like(weights)
-    optimizer = torch.optim.AdamW([weights], weight_decay=weight_decay, fused=True)
-    found = model_page.evaluate(DECAY, [multiples, rates, weight_decay])
-    for rate, (before, after) in zip(rates, found, strict=True):
-        optimizer.param_groups[0]["lr"] = rate
-        optimizer.step()
-        assert before == weights.tolist()
-        weights.copy_((weights * 2**20).round() / 2**20)  # half to even
-        assert after == [[value, False] for value in weights.tolist()]  # and no negative zero
+def test_weights_are_rounded_half_to_even_and_there_is_one_zero(model_page):
+    multiples = [n / 4 for n in range(-5000, 5001)]
+    found = model_page.evaluate(ROUND, multiples)
+    assert found == [[round(multiple), False] for multiple in multiples]  # as Python rounds
 
 
 def test_erf(model_page):
@@ -223,16 +173,12 @@ EVALUATE = with_model("""
 
 @pytest.mark.parametrize(
     ("masks", "head", "numbers"),
-    [
-        (None, 3, "float64"),
-        (None, None, "float32"),
-        ([[0, 1, 1, 0], None], None, "float32"),
-    ],
+    [(None, 3, "float64"), ([[0, 1, 1, 0], None], None, "float32")],
 )
 def test_an_evaluation_is_pythons(model_page, masks, head, numbers):
-    model = build(TransformerModel.of_sizes(concord, 16, 4, 2).spec())
+    model = build(concord, 16, 4, 2)
     sentences = concord.sentences(30, seed=1)
-    forbidden = {"relation": "verb>object", "head": head}
+    forbidden = {"relation": "verb>object", "head": head, "layer": 1}
     options = {"headMasks": masks, "forbidden": forbidden, "numbers": numbers}
     options["relations"] = [*map(asdict, concord.relations)]
     found = model_page.evaluate(EVALUATE, as_given(model, sentences) | options)
@@ -251,21 +197,16 @@ def test_an_evaluation_is_pythons(model_page, masks, head, numbers):
             assert found["mass"][name][layer] == pytest.approx(heads.tolist(), rel=1e-5)
 
 
-BLOCK = block_spec(2, 6)
-RIGHT = model_spec([BLOCK])
-NO_MODELS = {
-    "vocabulary_size": 0, "causal": None, "readouts": {"A": 0}, "positions": ["sinusoidal"],
-    "final_norm": NORMS["RMSNorm"] | {"eps": -1},
-}  # fmt: skip
-NO_BLOCKS = {"num_heads": 3, "norms": [], "dropout": 0.1, "rotary": {"base": 1e4}}
+SMALL = TransformerModel.of_sizes(concord, 8, 2, d_ff=6).spec()
 REFUSED = [
-    *((name, {"spec": RIGHT | {name: value}}) for name, value in NO_MODELS.items()),
-    *((name, {"spec": model_spec([BLOCK | {name: value}])}) for name, value in NO_BLOCKS.items()),
-    ('"W"', {"weights": {"W": [1.0]}}),
+    ("vocabulary_size", {"spec": SMALL | {"vocabulary_size": 0}}),
+    ("positions", {"spec": SMALL | {"positions": ["sinusoidal"]}}),
+    ("dropout", {"spec": SMALL | {"blocks": [SMALL["blocks"][0] | {"dropout": 0.1}]}}),
+    ("num_heads", {"spec": SMALL | {"blocks": [SMALL["blocks"][0] | {"num_heads": 3}]}}),
     ("final_norm.gain", {"weights": {"final_norm.gain": [1.0]}}),
-    ("length of sentence 0", {"sentences": [{"ids": [1] * 8}]}),
-    ("a word of sentence 1", {"sentences": [{"ids": [1]}, {"ids": [11]}]}),
-    ("an answer A", {"sentences": [{"ids": [1], "answers": {"A": [5]}}]}),
+    ("length of sentence 0", {"sentences": [{"ids": [1] * 99}]}),
+    ("a word of sentence 1", {"sentences": [{"ids": [1]}, {"ids": [999]}]}),
+    ("an answer A", {"sentences": [{"ids": [1], "answers": {"A": [999]}}]}),
     ("headMasks[0]", {"headMasks": [[1]]}),
     ("the forbidden relation", {"forbidden": {"relation": "a>b", "head": None}}),
     ("the forbidden head", {"forbidden": {"relation": "a>b", "head": 2}}),
@@ -277,9 +218,168 @@ CALL = with_model("""
 
 @pytest.mark.parametrize(("named", "changes"), REFUSED)
 def test_what_does_not_fit_is_refused_by_name(model_page, named, changes):
-    given = {"spec": RIGHT, "sentences": [{"ids": [0]}]}
-    weights = {} if "spec" in changes else flat(build(RIGHT).state_dict())
+    given = {"spec": SMALL, "sentences": [{"ids": [0]}]}
+    weights = {} if "spec" in changes else flat(build(concord, 8, 2, d_ff=6).state_dict())
     given |= changes | {"weights": weights | changes.get("weights", {})}
     with pytest.raises(Error, match="should be") as caught:
         model_page.evaluate(CALL, given)
     assert named in str(caught.value)
+
+
+RECIPE = RECIPES["concord"].changed(steps=20, batch=8, warmup=5, held_out=5).as_json()
+
+
+def start_message(**changes):
+    """A training of the small model that a worker can start."""
+    sentences = [*map(as_told, concord.sentences(40, seed=0))]
+    return {
+        "spec": SMALL,
+        "recipe": RECIPE,
+        "task": {"name": "given", "sentences": sentences, "heldOut": sentences[:5]},
+        "weights": flat(build(concord, 8, 2, d_ff=6).state_dict()),
+        "reports": {"losses": 6, "evaluation": 8, "maps": 20, "shown": sentences[6]},
+    } | changes
+
+
+# Trains in a worker; returns all that it told, and what it answers in the end.
+IN_A_WORKER = """(message) => new Promise((resolve) => {
+  const told = {losses: [], evaluation: [], maps: []};
+  const {ask, close} = attnModules["engine/trainer.js"].startTraining(message, {
+    losses: ({steps, losses}) => told.losses.push([steps, losses.length]),
+    evaluation: ({steps, ...rest}) => told.evaluation.push([steps, rest]),
+    maps: ({steps, weights}) => told.maps.push([steps, weights.map((map) => [...map])]),
+    done: async (done) => {
+      const evaluation = await ask("evaluation");
+      const [answer] = await ask("answers", {sentences: [message.reports.shown]});
+      close();
+      resolve({told, done, evaluation, maps: answer.weights.map((map) => [...map])});
+    },
+    error: (reason) => resolve({error: reason}),
+  });
+})"""
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_a_worker_tells_how_a_training_goes(model_page, repeatable):
+    message = start_message(recipe=RECIPE | {"repeatable": repeatable})
+    found = model_page.evaluate(IN_A_WORKER, message)
+    told, done = found["told"], found["done"]
+    assert told["losses"] == [[6, 6], [12, 6], [18, 6], [20, 2]]
+    assert [steps for steps, _ in told["evaluation"]] == [0, 8, 16, 20]
+    assert told["evaluation"][-1][1] == found["evaluation"] != told["evaluation"][0][1]
+    assert [steps for steps, _ in told["maps"]] == [0, 20]
+    assert told["maps"][-1][1] == found["maps"] != told["maps"][0][1]
+    assert done["steps"] == 20 and done["seconds"] > 0
+    assert (done["digest"] is None) != repeatable  # of others test_same_bits.py asks
+
+
+ENDED = """(message) => new Promise((resolve) => {
+  const training = attnModules["engine/trainer.js"].startTraining(message, {
+    done: () => resolve("done"),
+    error: async (reason) => resolve([reason, await training.ask("weights").catch(String)]),
+  });
+  training.resume(); // may be called at once
+  setTimeout(() => resolve(["nothing was told", null]), 20_000);
+})"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"task": {"name": "poker"}}, '"poker"'),
+        ({"task": {"name": "given", "sentences": [{"ids": [1]}]}}, "answers that are due"),
+        ({"weights": None}, "token_embedding.weight"),
+        ({"recipe": RECIPE | {"lr": 1e30}}, "a smaller lr"),
+        ({"recipe": RECIPE | {"ends_at": 2}}, "ends_at"),
+    ],
+)
+def test_a_training_that_can_not_be_is_refused_in_words(model_page, changes, named):
+    found, after = model_page.evaluate(ENDED, start_message(**changes))
+    assert named in found and "should be" in found
+    assert after == f"Error: {found}"
+
+
+FAILS_LATER = """attnModules["engine/worker_code.js"].MODULES.unshift(
+  ["more", "() => { setTimeout(() => { throw new Error('later'); }); }"])"""
+
+
+def test_an_error_between_messages_is_told(model_page):
+    model_page.reload()
+    model_page.evaluate(FAILS_LATER)
+    found, after = model_page.evaluate(ENDED, start_message())
+    model_page.reload()
+    assert "Uncaught Error: later" in found
+    assert after == f"Error: {found}"
+
+
+@pytest.fixture
+def ask(model_page):
+    """Return what asks the engine's modules for the value of an expression."""
+    modules = ("language", "names", "tasks")
+    listed = ", ".join(f'attnModules["engine/{name}.js"]' for name in modules)
+    head = f"const [{', '.join(modules)}] = [{listed}];"
+    return lambda expression, x=None: model_page.evaluate(f"(x) => {{ {head} {expression} }}", x)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_seed_gives_the_same_sentences_none_of_those_held_out(ask, name):
+    options, task = TASKS[name]
+    message = {"seed": 7, "heldOut": 300, "evaluated": 20, "options": options}
+    evaluated, fresh, relations = ask(
+        """const [name, message] = x;
+        const { next, heldOut, relations } = tasks.TASKS[name](message);
+        return [heldOut, Array.from({ length: 400 }, next), relations];""",
+        [name, message],
+    )
+    wanted = task.sentences(300, seed=2**31)
+    assert evaluated == [as_told(sentence) for sentence in wanted[:20]]
+    others = task.sentences(400, seed=7, without=wanted)
+    assert fresh == [as_told(sentence) for sentence in others]
+    assert relations == [{"name": own.name, "readout": own.readout} for own in task.relations]
+
+
+def read_here(read, text):
+    """What is read here, or why not."""
+    try:
+        return as_told(read(text))
+    except ValueError as error:
+        return str(error)
+
+
+def test_what_is_typed_is_read_or_refused_in_the_same_words_and_the_same_may_come_next(ask):
+    chooser, beginnings = random.Random(0), []
+    texts = [
+        "The king that I feared   saw this BIG monk", "the kign saw a monk", "the king saw the",
+        "the ball saw the ball", "the king saw the nun . the", "the big " * 12, "  ",
+    ]  # fmt: skip
+    for sentence in concord.sentences(400, seed=8):
+        words = list(sentence.words)
+        beginnings.append(" ".join(words[: chooser.randrange(len(words) + 1)]))
+        words[chooser.randrange(len(words))] = chooser.choice(concord.vocabulary)  # spoilt
+        texts.append(" ".join(words))
+    odd = ["Emma", "mellen", "", "a b", "jürgen", "a" * 16]
+    for task, there, own in ((concord, "language.concord", texts), (names, "names.names", odd)):
+        read = ask(
+            f"""return x.map((text) => {{
+              try {{ return {there}.read(text); }} catch (error) {{ return error.message; }}
+            }});""",
+            own,
+        )
+        assert read == [read_here(task.read, text) for text in own]
+        assert {type(found) for found in read} == {str, dict}
+    follow = ask("return x.map(language.concord.nextWords)", beginnings)
+    assert follow == [list(concord.next_words(beginning)) for beginning in beginnings]
+
+
+def test_names_break_the_same_rules(ask):
+    drawn = names.texts(300, seed=4)
+    spoilt = [
+        name[:place] + letter + name[place + cut :]
+        for i, name in enumerate(drawn)
+        for place, letter, cut in [(i % len(name), "aeknlrs"[i % 7], i % 2)]
+    ]
+    texts = [*drawn, *spoilt, "", "n", "x" * 16]
+    found = ask("return x.map((name) => names.names.brokenRules(name));", texts)
+    assert found == [list(names.broken_rules(text)) for text in texts]
+    kinds = {"shape", "harmony", "doubling", "ending"}
+    assert {rule for broken in found for rule in broken} == kinds

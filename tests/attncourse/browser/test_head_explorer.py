@@ -42,17 +42,6 @@ def tabs_of(tokens):
     return HeadExplorer.of_sources(tokens, [HeadSource.by_rules(tokens), random])
 
 
-def trained_tabs(causal):
-    """An explorer of four trained heads, of two named ones, and of random ones."""
-    q, k = by_chance(4)
-    sources = [
-        HeadSource("trained", q, k, "trained (seed 0)", 4),
-        HeadSource("named", q, k, "GPT-2, block 5", heads=["previous", "first"]),
-        HeadSource("random", q, k, "random (seed 0)", 4),
-    ]
-    return HeadExplorer.of_sources("the cat sat down".split(), sources, causal=causal)
-
-
 PLACES = {
     "p.attn-note > span …",
     *TOKEN_MAP_PLACES,
@@ -97,24 +86,16 @@ def table_of(page):
     return torch.tensor(rows, dtype=torch.float64)[:, -1 - len(rows) : -1]
 
 
-def test_scores_in_the_thousands_have_weights(show):
-    q, k = 60 * by_chance(5, 4).bfloat16().requires_grad_()
-    page = show(HeadExplorer(["a"] * 5, q, k.mT.contiguous().mT, num_heads=1))
-    unfold(page)
-    expected = weights_of(q.detach(), k.detach(), 1)[0]
-    torch.testing.assert_close(table_of(page), expected, atol=0.0005001, rtol=0)
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show, causal):
-    widget, given = explorer(T=5, d=12, num_heads=1, causal=causal), by_chance(5, 12)
+    widget, given = explorer(T=5, d=6, num_heads=1, causal=causal), by_chance(5, 6)
     widget.to_largest = causal
     page = show(widget)
     unfold(page)
     slider, tiles, plot = (page.locator(at) for at in ("[type=range]", ".attn-tile", ".attn-plot"))
     may_look = torch.ones(5, 5).bool().tril(0 if causal else 5)
-    for num_heads in (1, 2, 3, 4, 6, 12):
-        assert numbers_in(slider.get_attribute("aria-valuetext")) == [num_heads, 12 // num_heads]
+    for num_heads in (1, 2, 3, 6):
+        assert numbers_in(slider.get_attribute("aria-valuetext")) == [num_heads, 6 // num_heads]
         weights = weights_of(*given, num_heads, causal)
         choices = weights[:, int(causal) :]  # rows that have a choice
         top = choices.max() if causal else 1
@@ -254,7 +235,6 @@ def test_tabs_have_their_own_heads_and_rules_take_a_readers_words_or_refuse_them
 
 def claims(page):
     """What a page says of trained weights: by the maps, to ears, and over the numbers."""
-    page.locator(".attn-widget details:not([open]) summary").evaluate_all("a => a[0]?.click()")
     parts = (page.locator(part).first for part in (".attn-grid", ".attn-plot"))
     told = [page.locator(part).inner_text() for part in (".attn-origin", "summary", "caption")]
     return [*told, *(part.get_attribute("aria-label") for part in parts), live(page)]
@@ -263,8 +243,14 @@ def claims(page):
 @pytest.mark.everyday
 @pytest.mark.parametrize("causal", [False, True])
 def test_what_no_training_made_is_said_at_once_and_everywhere_as_in_python(show, causal):
-    widget = trained_tabs(causal)
+    sources = [
+        HeadSource("trained", *by_chance(4), "trained (seed 0)", 4),
+        HeadSource("named", *by_chance(4), "GPT-2, block 5", heads=["previous", "first"]),
+        HeadSource("random", *by_chance(4), "random (seed 0)", 4),
+    ]
+    widget = HeadExplorer.of_sources("the cat sat down".split(), sources, causal=causal)
     page = show(widget)
+    unfold(page)
     slider, mask = page.get_by_role("slider"), page.get_by_label("Causal")
     named, told = page.locator(".attn-tile[aria-label*=first]"), page.locator(".attn-origin strong")
     ways = ("cut anew from 4 trained heads", "mask taken off" if causal else "mask put on")
@@ -315,8 +301,13 @@ def test_however_many_heads_there_are_tiles_fill_their_lines_and_nothing_moves_o
     assert len(heights) == 1
 
 
-def test_a_word_that_stands_twice_and_hebrew_ones_are_told_in_order(show):
-    page = show(explorer(T=3, tokens=["אימצתי", "ישן", "אימצתי"]))
+def test_scores_in_the_thousands_have_weights_and_hebrew_words_are_told_in_order(show):
+    q, k = 60 * by_chance(3, 4).bfloat16().requires_grad_()
+    tokens = ["אימצתי", "ישן", "אימצתי"]
+    page = show(HeadExplorer(tokens, q, k.mT.contiguous().mT, num_heads=1))
+    unfold(page)
+    expected = weights_of(q.detach(), k.detach(), 1)[0]
+    torch.testing.assert_close(table_of(page), expected, atol=0.0005001, rtol=0)
     page.locator(".attn-plot").press("End")
     parts = page.locator("[aria-live] > *")
     assert parts.all_inner_texts()[:2] == ["אימצתי (0)", "אימצתי (2)"]  # told apart

@@ -9,7 +9,7 @@ from tools.widget_pages import press
 
 from attncourse.tasks import lookup
 
-KEYS, PLACES = "Two needs: keys", "Two needs: places"
+KEYS = "Two needs: keys"
 
 
 def words_on(page):
@@ -31,15 +31,17 @@ TRIES = """(ids) => {
 
 @torch.no_grad()
 def test_how_a_row_changes_with_the_values_is_torchs_and_others_may_be_asked(lab):
-    page = lab(labs.quick(task="lookup", steps=40))
+    page = lab(labs.quick(task="lookup"))
     labs.train(page)
     task = lookup()
-    model, shown = labs.model_of(page, 2, task), labs.first_of(task)
+    model, [shown] = labs.model_of(page, 2, task), task.sentences(1, seed=labs.HELD_OUT_SEED)
     tries = page.evaluate(TRIES, list(shown.ids))
     kept = [[*(id // 8 for id in ids[:8]), ids[8]] for ids in (shown.ids, *tries)]
     assert all(keys == kept[0] for keys in kept)  # and the question; each slot has had each value
     assert [len({*ids}) for ids in zip(*tries, strict=True)] == [8] * 8 + [1]
     weights = model(torch.tensor(tries), need_weights=True).weights[0][:, :, 8]
+    rows = page.locator(".attn-plot canvas").evaluate("({height}) => height")
+    assert rows == 1  # the one that asks is drawn alone
     for head in (0, 1):
         page.get_by_role("button", name=f"head {head + 1}").click()
         ranges = []
@@ -67,15 +69,14 @@ def test_settings_change_what_is_trained(lab):
     labs.kept(page, 2)
     mlp = page.get_by_role("checkbox", name="an MLP after attention")
     mlp.check()
-    labs.kept(page, 3)
-    choice(page, "Steps").select_option("60")
-    settings = ["8 values, 30 steps", "4 values, 30 steps", "4 values, 30 steps, MLP"]
-    names = [f"1 head, {one}, seed 0" for one in (*settings, "4 values, 60 steps, MLP")]
-    assert labs.kept(page, 4) == names
+    settings = ["8 values, 10 steps", "4 values, 10 steps", "4 values, 10 steps, MLP"]
+    assert labs.kept(page, 3) == [f"1 head, {setting}, seed 0" for setting in settings]
+    choice(page, "Steps").select_option("20")
+    assert "20 steps" in labs.kept(page, 4)[3]
     # One of them is shown again, with its settings; it isn't trained again.
     page.locator(".attn-kept button").first.click()
     shown = [choice(page, name).input_value() for name in ("Values", "Steps")]
-    assert shown == ["8", "30"] and not mlp.is_checked()
+    assert shown == ["8", "10"] and not mlp.is_checked()
     labs.trained(page)
     page.clock.run_for(1000)
     assert page.evaluate("workers") == 4
@@ -86,7 +87,7 @@ def test_settings_change_what_is_trained(lab):
 
 def test_another_task_is_shown_as_it_was_left_and_nothing_begins_to_train(lab):
     widget = labs.quick(4)
-    widget.set_trait("step_counts", [30, 3000])
+    widget.set_trait("step_counts", [10, 3000])
     page = lab(widget)
     labs.train(page)
     page.get_by_label("head 1 works").uncheck()
@@ -102,7 +103,7 @@ def test_another_task_is_shown_as_it_was_left_and_nothing_begins_to_train(lab):
     assert open_task(KEYS) == ("1 head", "Not trained yet.")
     page.locator(labs.SLIDER).press("ArrowRight")
     choice(page, "Values").select_option("4")
-    assert open_task(PLACES) == ("1 head", "Not trained yet.")
+    assert open_task("Two needs: places") == ("1 head", "Not trained yet.")
     assert open_task("Concord") == ("4 heads", "Trained")
     assert page.locator(".attn-choices").is_hidden()
     page.locator(labs.SLIDER).press("ArrowLeft")
@@ -118,21 +119,18 @@ def test_another_task_is_shown_as_it_was_left_and_nothing_begins_to_train(lab):
     assert open_task(KEYS, workers=2)[1] == "Not trained yet."
 
 
-def is_beside(page, name):
-    return page.get_by_role("checkbox", name=f"{name}: keep beside")
-
-
 # How many maps of each model are still blank: "0,0".
 PAINTED = """[...document.querySelectorAll(".attn-grid")].map(
   (grid) => grid.querySelectorAll(".attn-tile:not([hidden]) .attn-blank").length).join()"""
 
 
 def test_a_model_stays_beside_another_one_and_awake(lab):
-    page = lab(labs.quick(1, steps=10, held_out=20), width=360)
+    page = lab(labs.quick(1, held_out=20), width=360)
     names = ["2 heads, seed 0", "1 head, seed 0"]
+    first, other = (page.get_by_role("checkbox", name=f"{name}: keep beside") for name in names)
     labs.train(page)
     page.get_by_role("button", name="Your models so far").click()
-    is_beside(page, names[1]).check()
+    other.check()
     grids = page.locator(".attn-grid")
     assert grids.count() == 1  # there is no other one yet
     page.locator(labs.SLIDER).press("ArrowRight")
@@ -150,14 +148,13 @@ def test_a_model_stays_beside_another_one_and_awake(lab):
     # Pressed, a head of the other model is enlarged, and the models change places.
     grids.nth(1).get_by_role("button").first.click()
     expect(page.locator(".attn-first .attn-heading").first).to_contain_text(names[1])
-    pressed = is_beside(page, names[0])
-    pressed.focus()
-    top = pressed.bounding_box()["y"]
-    pressed.press("Space")
+    first.focus()
+    top = first.bounding_box()["y"]
+    first.press("Space")
     assert grids.count() == 1
-    assert pressed.bounding_box()["y"] == pytest.approx(top, abs=1)
-    is_beside(page, names[1]).check()  # the oldest, while others come
-    for seed in range(1, 9):
+    assert first.bounding_box()["y"] == pytest.approx(top, abs=1)
+    other.check()  # the oldest, while others come
+    for seed in range(1, 8):
         press(page, "Another seed")
         kept = labs.kept(page, seed + 2)
     assert page.evaluate("workers") <= 7

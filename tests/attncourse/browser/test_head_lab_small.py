@@ -110,16 +110,12 @@ def heights_of(page):
 
 def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     """The maps agree: one head looks at the subject, hardly at the object. All is torch's."""
-    page, sentence = lab(HeadLab(small=True, sentence=SHORT)), concord.read(SHORT)
+    widget, sentence = HeadLab(small=True, sentence=SHORT), concord.read(SHORT)
+    widget.set_trait("held_out", 60)  # on which it is evaluated meanwhile
+    page = lab(widget)
     places, needs = [1, 6], ["verb>subject", "verb>object"]
     heights = heights_of(page)
-    page.evaluate("""() => {
-      const parts = [".attn-number", ".attn-asked", ".attn-arcs-drawing"];
-      window.seen = parts.map(() => new Set());
-      const note = (part, i) => seen[i].add(document.querySelector(part).outerHTML);
-      new MutationObserver(() => parts.forEach(note))
-        .observe(document.querySelector(".attn-widget"), {subtree: true, childList: true});
-    }""")
+    page.evaluate(labs.NOTE_CHANGES, [".attn-number", ".attn-asked", ".attn-arcs-drawing"])
     press(page, "Train")
     told(page, 1)
     assert page.evaluate("seen.every(({size}) => size > 2)")  # all has moved meanwhile
@@ -144,7 +140,8 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     spoken = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
     told_of = [short(row[place]) for row in weights for place in places]
     assert re.findall(r"\d?\.\d\d", spoken) == told_of
-    held_out = concord.sentences(HeadLab().held_out, seed=labs.HELD_OUT_SEED)
+    assert "has the same digest" in page.locator(".attn-digest").inner_text()  # as torch's
+    held_out = concord.sentences(60, seed=labs.HELD_OUT_SEED)
     right = evaluate(model, held_out, concord.relations).relations
     assert labs.texts(page, ".attn-number") == [short(right[need]) for need in needs]
     # The run before stays beside, and each is trained once.
