@@ -14,7 +14,6 @@ UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": GIB, "TiB": 2**40, "PiB"
 
 
 def example(text):
-    """A calculator for the tests of what every widget does: it shows no text that is given."""
     return CacheCalculator()
 
 

@@ -12,7 +12,6 @@ from attnlib.positions import RotaryPositions, sinusoidal_positions
 
 
 def example(text):
-    """Clocks for the tests of what every widget does: they show no text that is given."""
     return ClockHands()
 
 

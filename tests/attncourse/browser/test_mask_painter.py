@@ -20,7 +20,6 @@ def painter(T=6, d=4, *, seed=0, scale=1.0, tokens=None, **options):
 
 
 def example(text):
-    """A mask for the tests of what every widget does."""
     return painter(tokens=[text, *TOKENS[1:]], origin=text, meant_causal=True)
 
 
@@ -107,10 +106,6 @@ def test_cells_table_and_alarm_show_the_mask_that_python_gave(show):
     assert cells.evaluate_all(marked, "attn-blind") == [*range(24, 30)]
     stairs = page.locator(".attn-stairs").get_attribute("d")
     assert stairs == "M1 0V1H2V2H3V3H4V4H5V5H6V6"  # right of the diagonal's cells
-    page.emulate_media(forced_colors="active")  # in which bars keep their colors
-    adjust = "bar => getComputedStyle(bar).forcedColorAdjust"
-    assert page.locator(".attn-is").first.evaluate(adjust) == "none"
-    page.emulate_media(forced_colors="none")
 
 
 EVERYWHERE = torch.ones(6, 6).bool()
@@ -128,7 +123,6 @@ def test_each_preset_paints_its_mask_and_the_alarm_answers_while_the_map_stays(s
     page = show(painter(mask=torch.eye(6).bool()), width=360)
     tick, pressed = page.get_by_label("causal"), page.locator("button[aria-pressed=true]")
     assert pressed.count() == 0
-    assert page.get_by_role("button").all_inner_texts() == [*PRESETS, "Undo"]
     place = box(page, ".attn-plot")
     for name, (mask, count) in PRESETS.items():
         was = tick.is_checked()
@@ -141,12 +135,10 @@ def test_each_preset_paints_its_mask_and_the_alarm_answers_while_the_map_stays(s
         assert (name in page.locator(".attn-moved").inner_text()) == (was != tick.is_checked())
         assert page.locator(".attn-leak, .attn-leaking, .attn-alarm li").count() == 0
     press(page, "everything")
-    future = page.locator(".attn-future").locator("..")
-    expect(future).to_be_hidden()
     tick.check()
     assert "15 looks" in verdict(page)
     assert page.locator(".attn-leak").count() == 15
-    expect(future).to_be_visible()
+    expect(page.locator(".attn-future").locator("..")).to_be_visible()
     assert box(page, ".attn-summary")["bottom"] < place["top"]
     assert box(page, ".attn-plot") == place
 
@@ -177,9 +169,9 @@ def test_a_puzzle_shows_its_presets_when_it_is_solved_and_its_map_stays(show):
 def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_back(show):
     widget = painter(tokens=TOKENS, mask=causal_mask(6))
     page = show(widget)
-    numbers = page.locator(".attn-change .attn-number")
-    note, legend = page.locator("p.attn-note").last, page.locator(".attn-change ~ .attn-legend")
-    tick, undo = page.get_by_label("causal"), page.get_by_role("button", name="Undo")
+    numbers, note = page.locator(".attn-change .attn-number"), page.locator("p.attn-note").last
+    legend = page.locator(".attn-change ~ .attn-legend")
+    undo = page.get_by_role("button", name="Undo")
     before, after = (weights_of(widget, mask_with(*cells))[5] for cells in ([], [(5, 0)]))
     assert numbers.all_inner_texts() == [short(weight) for weight in before]
     expect(legend).to_be_hidden()
@@ -188,10 +180,10 @@ def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_bac
     pairs = zip(before, after, strict=True)
     assert numbers.all_inner_texts() == [f"{short(was)} → {short(now)}" for was, now in pairs]
     assert f", {short(1 / (1 - before[0]))}." in note.inner_text()  # how much the others grew
-    track = box(page, ".attn-bars")["width"]
-    for name, weight in ((".attn-was", before[3]), (".attn-is", after[3])):
-        bar = page.locator(f".attn-bars {name}").nth(3).bounding_box()
-        assert abs(bar["width"] - track * weight) < 3.5  # a frame has its own width
+    bars = "all => all.map((bar) => parseFloat(bar.style.width))"
+    for kind, weights in ((".attn-was", before), (".attn-is", after)):
+        widths = page.locator(f".attn-bars {kind}").evaluate_all(bars)
+        torch.testing.assert_close(torch.tensor(widths).double(), 100 * weights, atol=1e-3, rtol=0)
     name = page.locator(".attn-change").locator("..").locator("bdi.attn-query")
     assert name.inner_text() == "mats (5)"  # there are two
     masks = [causal_mask(6), mask_with((5, 0))]
@@ -199,8 +191,6 @@ def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_bac
     masks.append(mask_with((5, 0), (1, 2), (1, 3), (1, 4), (1, 5), (2, 4)))
     assert torch.equal(painted(page), masks[-1])
     assert name.inner_text() == "sat"
-    old = [text.partition(" ")[0] for text in numbers.all_inner_texts()]
-    assert old == [short(weight) for weight in weights_of(widget, masks[1])[2]]
     drag(page, (5, 5), (5, 0), (8, -2), (5, 0))  # outside, the nearest cell counts
     page.mouse.move(*point(page, 4, 4))  # let go is let go
     page.mouse.click(*point(page, 0, 0), button="right")
@@ -209,11 +199,10 @@ def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_bac
     assert torch.equal(painted(page), masks[-1])
     press(page, "nothing")
     assert "5 rows" in note.inner_text()
-    tick.uncheck()
+    page.get_by_label("causal").uncheck()
     undo.click()
-    assert tick.is_checked()
+    assert page.get_by_label("causal").is_checked()
     for mask in reversed(masks):
-        assert undo.get_attribute("aria-disabled") == "false"
         undo.click()
         assert torch.equal(painted(page), mask)
     assert undo.get_attribute("aria-disabled") == "true"
@@ -233,21 +222,18 @@ def test_a_finger_scrolls_up_and_paints_along_a_row_or_where_it_taps(show):
     page.touchscreen.tap(*point(page, 5, 3))
     expected = mask_with((0, 1), (0, 2), (0, 3), (0, 4), (5, 3))
     assert torch.equal(painted(page), expected)
-    (x, y), (other_x, other_y) = point(page, 1, 2), point(page, 1, 4)
-    apart = [[(x - step, y), (other_x + step, other_y)] for step in (0, 10, 20, 30)]
+    x, y = point(page, 1, 2)
+    apart = [[(x - step, y), (x + 90 + step, y)] for step in (0, 10, 20, 30)]
     touch(page, [(x, y)], *apart)  # two fingers zoom
     assert torch.equal(painted(page), expected)
-    action = page.locator(".attn-plot").evaluate("plot => getComputedStyle(plot).touchAction")
-    assert action == "pan-y pinch-zoom"
 
 
-def test_the_grid_is_painted_by_keys(show):
+def test_the_grid_is_painted_by_keys_and_a_far_cell_is_scrolled_into_sight(show):
     widget = painter(tokens=TOKENS, mask=causal_mask(6))
     page = show(widget)
     page.locator(".attn-plot").focus()
     page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
     for keys, pair, cell, mask in (
-        ("", "The → The", (0, 0), causal_mask(6)),
         ("ArrowDown ArrowDown End", "sat → mats (5)", (2, 5), causal_mask(6)),
         ("Space", "sat → mats (5)", (2, 5), mask_with((2, 5))),
         ("Control+z", "sat → mats (5)", (2, 5), causal_mask(6)),
@@ -259,9 +245,6 @@ def test_the_grid_is_painted_by_keys(show):
         weight = short(weights_of(widget, mask)[cell]) if mask[cell] else ""
         assert page.locator("output strong").inner_text() == weight
         assert torch.equal(painted(page), mask)
-
-
-def test_on_a_phone_cells_are_large_enough_and_the_cursor_is_scrolled_into_sight(show):
     page = show(largest("word"), width=360)
     cell = box(page, ".attn-cells > span")
     assert min(cell["width"], cell["height"]) >= 23.9  # 24 but for rounding

@@ -32,9 +32,9 @@ export default {
 
 
 def counter(code: str = COUNTER) -> dict:
-    state = {"_esm": code, "_css": "button { color: rgb(1, 2, 3); }", "n": 1}
     data = {"encoding": "base64", "path": ["data"], "data": "AADAPw=="}  # float32 1.5
-    return {"state": state, "buffers": [data]}
+    css = "button { color: rgb(1, 2, 3); }"
+    return {"state": {"_esm": code, "_css": css, "n": 1}, "buffers": [data]}
 
 
 def page_of(models: dict | str, views: list[str]):
@@ -83,10 +83,9 @@ def test_widgets_that_fail_say_so_each_and_the_others_run(show):
         assert [one[:13] for one in problems] == ["console error"] * len(BROKEN)  # once each
 
 
-def test_a_damaged_state_is_told_in_each_place(show):
-    with show(page_of('{"state": {', ["a", "b"])) as (page, _):
-        assert page.get_by_role("alert").count() == 2
-        assert page.locator("#rest").is_visible()
+def test_a_damaged_state_is_told(show):
+    with show(page_of('{"state": {', ["a"])) as (page, _):
+        assert page.get_by_role("alert").is_visible() and page.locator("#rest").is_visible()
 
 
 def test_a_widget_is_drawn_before_what_stands_below_it_is_read(show):

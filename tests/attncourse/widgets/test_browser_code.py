@@ -28,32 +28,21 @@ USES_C = 'import {\n  c,\n} from "./c.js";\n'
 
 def test_what_is_needed_comes_first_and_once(tmp_path):
     a = f"{USES_B}{USES_C}export default {{ b }};\n"
-    found = files_of(
-        tmp_path, a=a, b=f"{USES_C}export const b = c;\n", c="export function c() {}\n"
-    )
-    assert found == ["c.js", "b.js", "a.js"]
+    b, c = f"{USES_C}export const b = c;\n", "export function c() {}\n"
+    assert files_of(tmp_path, a=a, b=b, c=c) == ["c.js", "b.js", "a.js"]
 
 
-@pytest.mark.parametrize(
-    ("message", "files"),
-    [
-        (r"b\.js, but there is no file .*b\.js", {"a": USES_B}),
-        (
-            r"a\.js imports b from b\.js, which exports only d$",
-            {"a": USES_B, "b": "export const d = 1;\n"},
-        ),
-        (
-            r"in a circle: b\.js -> c\.js -> b\.js$",
-            {
-                "a": USES_B,
-                "b": f"{USES_C}export const b = 1;\n",
-                "c": f"{USES_B}export const c = 1;\n",
-            },
-        ),
-        (r"a\.js: 'import b from .* must be written as", {"a": 'import b from "./b.js";\n'}),
-        (r"a\.js: 'export \{ b \};' must be written as", {"a": "export { b };\n"}),
-    ],
-)
-def test_what_can_not_be_joined_is_refused_in_words(tmp_path, message, files):
+IS_B, IS_C = "export const b = 1;\n", "export const c = 1;\n"
+REFUSED = {
+    r"b\.js, but there is no file .*b\.js": {"a": USES_B},
+    r"a\.js imports b from b\.js, which exports only c$": {"a": USES_B, "b": IS_C},
+    r"a circle: b\.js -> c\.js -> b\.js$": {"a": USES_B, "b": USES_C + IS_B, "c": USES_B + IS_C},
+    r"a\.js: 'import b from .* must be written as": {"a": 'import b from "./b.js";\n'},
+    r"a\.js: 'export \{ b \};' must be written as": {"a": "export { b };\n"},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_can_not_be_joined_is_refused_in_words(tmp_path, message):
     with pytest.raises(ImportError, match=message):
-        files_of(tmp_path, **files)
+        files_of(tmp_path, **REFUSED[message])

@@ -1,6 +1,5 @@
 """BuildABlock's Python side: its state, its traits, its refusals."""
 
-import pytest
 import torch
 from tools.refusing import assert_refused, refusals
 
@@ -11,11 +10,11 @@ PANELS = {"gradient": "size", "cosine": "cosine"}
 NEITHER, PRE = (False, None), (True, "pre")
 
 
-def measured(runs=2):
+def measured():
     return {
         variant: {
-            "gradient": 10 ** torch.empty(3, runs).uniform_(-20, 20),
-            "cosine": torch.rand(3, runs),
+            "gradient": 10 ** torch.empty(3, 4).uniform_(-20, 20),
+            "cosine": torch.rand(3, 4),
             "something else": torch.zeros(1),
         }
         for variant in (NEITHER, PRE)
@@ -23,7 +22,7 @@ def measured(runs=2):
 
 
 def test_state_holds_every_number_as_float64():
-    measurements = measured(runs=4)
+    measurements = measured()
     measurements[NEITHER]["gradient"] = torch.full((3, 4), 1e-46, dtype=torch.float64)
     measurements[PRE]["cosine"][0, 0] = 1 + 1e-7  # by rounding
     widget = BuildABlock(DEPTHS, measurements, panels=PANELS)
@@ -54,10 +53,10 @@ test_bad_input_is_refused_by_name = refusals(
             built: {
                 "depths": [[2], [12, 2]],
                 "measurements": [
-                    {}, {PRE: {"cosine": 1}}, change("gradient", torch.ones(2, 2)),
-                    change("cosine", torch.ones(3, 5)), change("cosine", torch.full((3, 2), -1.5)),
-                    change("gradient", torch.full((3, 2), torch.inf)),
-                    change("gradient", torch.zeros(3, 2)),
+                    {}, {PRE: {"cosine": 1}}, change("gradient", torch.ones(2, 4)),
+                    change("cosine", torch.ones(3, 5)), change("cosine", torch.full((3, 4), -1.5)),
+                    change("gradient", torch.full((3, 4), torch.inf)),
+                    change("gradient", torch.zeros(3, 4)),
                 ],
                 "panels": [{}, {"gradient": "log"}],
             },
@@ -66,6 +65,5 @@ test_bad_input_is_refused_by_name = refusals(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ["pre-norm", (1, "pre")])
-def test_a_wiring_that_isnt_one_is_refused(key):
-    assert_refused(lambda: built(measurements={key: {}}), ["keys", repr(key)], TypeError)
+def test_a_wiring_that_isnt_one_is_refused():
+    assert_refused(lambda: built(measurements={(1, "pre"): {}}), ["keys", "(1, 'pre')"], TypeError)

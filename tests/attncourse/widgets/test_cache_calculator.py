@@ -37,24 +37,18 @@ def test_what_sharing_saves_is_what_the_papers_say():
 
 
 def test_the_formula_counts_what_a_cache_holds():
-    B, T, layers = 3, 5, 2
-    module = MultiHeadAttention(16, num_heads=4, num_kv_heads=2)
-    cache = KVCache()
-    module(torch.randn(B, T, 16), causal=True, cache=cache)
+    module, cache = MultiHeadAttention(16, num_heads=4, num_kv_heads=2), KVCache()
+    module(torch.randn(3, 5, 16), causal=True, cache=cache)
     held = sum(tensor.numel() * tensor.element_size() for tensor in (cache.keys, cache.values))
-    calculator = CacheCalculator(
-        layers=layers, num_heads=4, num_kv_heads=2, d_k=4, tokens=T, sequences=B,
-        bytes_per_number=4,
-    )  # fmt: skip
-    assert calculator.bytes_in_all == layers * held
+    sizes = {"num_heads": 4, "num_kv_heads": 2, "d_k": 4, "tokens": 5, "sequences": 3}
+    calculator = CacheCalculator(layers=2, **sizes, bytes_per_number=4)
+    assert calculator.bytes_in_all == 2 * held
 
 
-def test_it_starts_as_told():
-    start = CacheCalculator()
-    assert (start.tokens, start.sequences, start.bytes_per_number, start.memory) == (1024, 1, 2, 24)
+def test_what_is_given_goes_before_a_models_numbers():
     own = CacheCalculator("Llama 2 7B", num_heads=8, latent=[64, 0], memory=80)
     assert (own.layers, own.heads, own.d_k, own.latent) == (32, [8, 8], 128, [64, 0])
-    assert (own.tokens, own.memory) == (4096, 80)
+    assert (own.tokens, own.sequences, own.memory) == (4096, 1, 80)
 
 
 test_bad_input_is_refused_by_name = refusals(
