@@ -36,15 +36,13 @@ def sheets_and_scripts(names: frozenset[str]) -> tuple[str, str]:
     return sheets, scripts
 
 
-def page_source(*widgets, damage=None):
+def page_source(*widgets, damages=()):
     """A page as the site has it: scripts and sheets, one state, a mark where a widget stands.
 
-    The state of the first widget may be damaged, as `DAMAGES` of every_widget.py says, or with a
-    list of damages those of as many.
+    The states of the first widgets may be damaged, as `DAMAGES` of every_widget.py says.
     """
     state = dependency_state(widgets, drop_defaults=False)
     sheets, scripts = sheets_and_scripts(frozenset(take_code_away(state)))
-    damages = damage if isinstance(damage, list) else [damage] if damage else []
     for widget, its_damage in zip(widgets, damages, strict=False):
         entry = state[widget.model_id]
         _damage(its_damage, entry["state"], entry.setdefault("buffers", []))

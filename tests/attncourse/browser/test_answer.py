@@ -89,22 +89,22 @@ def fill(page, *texts):
 
 # How an answer is given at once, by a function of JavaScript.
 GIVE = {
-    "numbers": """(root, texts) => root.querySelectorAll("input").forEach((field, i) => {
+    "numbers": """(texts) => document.querySelectorAll(".attn-widget input").forEach((field, i) => {
       field.value = texts[i];
       field.dispatchEvent(new InputEvent("input", {bubbles: true}));
     })""",
-    "choice": """(root, picked) => root.querySelectorAll("fieldset").forEach((part, i) =>
+    "choice": """(picked) => document.querySelectorAll(".attn-widget fieldset").forEach((part, i) =>
       part.querySelectorAll("input")[picked[i]].click())""",
 }
 
 
-def told_of(root, kind, answers) -> list[str]:
-    """Give a widget each answer, and return what it says after "Check"."""
-    return root.evaluate(
-        f"""(root, answers) => answers.map((answer) => {{
-          ({GIVE[kind]})(root, answer);
-          root.querySelector("[type=submit]").click();
-          return root.querySelector("output").textContent;
+def told_of(page, kind, answers) -> list[str]:
+    """Give each answer, and return what is said after "Check"."""
+    return page.evaluate(
+        f"""(answers) => answers.map((answer) => {{
+          ({GIVE[kind]})(answer);
+          document.querySelector("[type=submit]").click();
+          return document.querySelector("output").textContent;
         }})""",
         answers,
     )
@@ -138,41 +138,41 @@ def in_relation(right, rng):
     return times * right, right / times, shuffled, 1 / right.where(right != 0, 7), right + 1
 
 
-def on_one_page(show, kind):
-    """Open all exercises of a kind; return the name of each, its check and its widget's node."""
-    exercises = {name: one for name, one in ON_PAGES.items() if one.page.kind == kind}
-    page = show(*(exercise.on_page() for exercise in exercises.values()))
-    return zip(exercises, exercises.values(), page.locator(".attn-widget").all(), strict=True)
+def exercises(kind):
+    """Return the parameters of a test that is asked of each exercise of a kind."""
+    names = [name for name, exercise in ON_PAGES.items() if exercise.page.kind == kind]
+    return pytest.mark.parametrize("name", names)
 
 
-def test_typed_numbers_get_the_verdict_of_the_check(show):
-    for name, exercise, widget in on_one_page(show, "numbers"):
-        form, rng = exercise.page, random.Random(name)
-        right = torch.as_tensor(form.right).detach().double()
-        wrong = [torch.as_tensor(mistake.answer).double() for mistake in exercise.mistakes]
-        known = [right, *(numbers for numbers in wrong if numbers.shape == right.shape)]
-        near = 6 * form.tolerance if form.near is None else form.near
-        offs = [0, 0.9 * form.tolerance, 1.1 * form.tolerance, 0.9 * near, 1.1 * near, 1.0, -3.0]
-        answers, wanted = [], []
-        for _ in range(120):
-            one, other = (row.flatten() for row in rng.choices(known, k=2))
-            first = right.shape[-1]
-            start = rng.choice([one, torch.cat([one[:first], other[first:]])])
-            start = rng.choice([start, *in_relation(right.flatten(), rng)])
-            off = rng.choice(offs)
-            pairs = [typed(number + off * rng.choice([0, 1, -1]), rng) for number in start.tolist()]
-            numbers = torch.tensor([number for number, _ in pairs], dtype=torch.float64)
-            answers.append([text for _, text in pairs])
-            wanted.append(as_shown(exercise(numbers.view_as(right))))
-        assert told_of(widget, "numbers", answers) == wanted, name
-        assert len(set(wanted)) > 2, name
+@exercises("numbers")
+def test_typed_numbers_get_the_verdict_of_the_check(show, name):
+    exercise, form, rng = ON_PAGES[name], ON_PAGES[name].page, random.Random(name)
+    right = torch.as_tensor(form.right).detach().double()
+    wrong = [torch.as_tensor(mistake.answer).double() for mistake in exercise.mistakes]
+    known = [right, *(numbers for numbers in wrong if numbers.shape == right.shape)]
+    near = 6 * form.tolerance if form.near is None else form.near
+    offs = [0, 0.9 * form.tolerance, 1.1 * form.tolerance, 0.9 * near, 1.1 * near, 1.0, -3.0]
+    answers, wanted = [], []
+    for _ in range(80):
+        one, other = (row.flatten() for row in rng.choices(known, k=2))
+        first = right.shape[-1]
+        start = rng.choice([one, torch.cat([one[:first], other[first:]])])
+        start = rng.choice([start, *in_relation(right.flatten(), rng)])
+        off = rng.choice(offs)
+        pairs = [typed(number + off * rng.choice([0, 1, -1]), rng) for number in start.tolist()]
+        numbers = torch.tensor([number for number, _ in pairs], dtype=torch.float64)
+        answers.append([text for _, text in pairs])
+        wanted.append(as_shown(exercise(numbers.view_as(right))))
+    assert told_of(show(exercise.on_page()), "numbers", answers) == wanted
+    assert len(set(wanted)) > 2
 
 
-def test_choices_get_the_verdict_of_the_check(show):
-    for name, exercise, widget in on_one_page(show, "choice"):
-        mixes = [*product(*(range(len(labels)) for labels in exercise.on_page().labels))]
-        wanted = [as_shown(exercise(answer)) for answer in exercise.page.answers(())]
-        assert told_of(widget, "choice", mixes) == wanted, name
+@exercises("choice")
+def test_choices_get_the_verdict_of_the_check(show, name):
+    exercise, widget = ON_PAGES[name], ON_PAGES[name].on_page()
+    mixes = [*product(*(range(len(labels)) for labels in widget.labels))]
+    wanted = [as_shown(exercise(answer)) for answer in exercise.page.answers(())]
+    assert told_of(show(widget), "choice", mixes) == wanted
 
 
 PLACES_OF = """([answers, wayOf, ...more]) =>
@@ -211,8 +211,7 @@ def test_a_number_may_be_typed_in_many_ways_and_other_texts_are_none(show):
     assert page.evaluate(calculated, [*TYPED]) == pytest.approx([*TYPED.values()], abs=1e-12)
     refused = [*((text, "") for text in NO_NUMBERS)]
     refused += [(text, advice) for advice, texts in DOUBTFUL.items() for text in texts]
-    given = [[text, "2", "5"] for text, _ in refused]
-    told = told_of(page.locator(".attn-widget"), "numbers", given)
+    told = told_of(page, "numbers", [[text, "2", "5"] for text, _ in refused])
     for (text, advice), words in zip(refused, told, strict=True):
         assert f"“{text}”" in words and advice in words, text  # what may mean two numbers is none
 
@@ -294,7 +293,7 @@ NOT_GIVEN = {
 @pytest.mark.parametrize("make", NOT_GIVEN)
 def test_each_kind_starts_over_and_refuses_what_no_reader_can_have_given(show, make):
     damages = [{"given": given, "checked": True} for given in NOT_GIVEN[make]]
-    page = show(*(make() for _ in range(len(damages) + 1)), damage=damages, width=360)
+    page = show(*(make() for _ in range(len(damages) + 1)), damages=damages, width=360)
     clear = page.get_by_role("button", name="Clear")
     page.locator(".attn-widget").wait_for()  # the last one, which is not damaged
     expect(page.get_by_role("alert")).to_contain_text(["given should be"] * len(damages))

@@ -188,20 +188,18 @@ SWITCHES = """widget => [...widget.querySelectorAll(":is([type=checkbox], [type=
 
 
 def test_without_a_signal_each_switch_leads_to_what_was_measured_and_cosines_are_not_told(show):
-    def opened(*wirings):
-        given = measurements(wirings=wirings)
-        page = show(block(given=given, panels={"gradient norm": "size"}, signal=False))
-        return page, page.locator(".attn-widget")
-
-    page, widget = opened((False, None), (True, None), (True, "pre"))
+    wirings = [(False, None), (True, None), (True, "pre")]
+    given, panels = measurements(wirings=wirings), {"gradient norm": "size"}
+    # Where single switches don't lead to all that was measured, none is gray.
+    apart = measurements(wirings=wirings[::2])
+    page = show(*(block(given=one, panels=panels, signal=False) for one in (given, apart)))
+    widget, other = page.locator(".attn-widget").all()
+    assert other.evaluate(SWITCHES) == "++++"
     unfold(page)
     for label, switches in (("none", "++--"), ("Residual", "+++-"), ("before", "-++-")):
         widget.get_by_label(label).click()
         assert widget.evaluate(SWITCHES) == switches
         assert not re.search("cosine|signal", widget.inner_text(), re.IGNORECASE)
-    # Where single switches don't lead to all that was measured, none is gray.
-    _, widget = opened((False, None), (True, "pre"))
-    assert widget.evaluate(SWITCHES) == "++++"
 
 
 def test_a_signal_is_stepped_upwards_played_and_held(show):

@@ -96,8 +96,6 @@ def test_keys_move_positions_and_both_together_leave_the_product(show, rotary):
     assert_shows(page, LAST, 0, rotary=rotary)
     m.press("ArrowLeft")
     assert back.is_disabled() and on.is_enabled()
-    on.press("Enter")
-    assert_shows(page, LAST, 1, rotary=rotary)
 
 
 def test_a_finger_moves_a_hand_as_its_numbers_say_and_the_width_moves_nothing(show):

@@ -24,7 +24,6 @@ LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
 def test_each_widget_is_exported_and_has_its_test_file():
     """A widget's script has the default export that its class runs; parts of one have none."""
     scripts = [path for path in FOLDER.rglob("*.js") if "\nexport default " in path.read_text()]
-    assert {path.name for path in scripts} == {"widget.js"}
     hidden = sorted({path.parent.name for path in scripts} - set(NAMES))
     assert not hidden, f"attncourse.widgets.__all__ doesn't name the class of {hidden}"
     assert [*filter(None, map(what_is_missing, NAMES))] == []
@@ -93,7 +92,7 @@ NOTE_PLACES = """(text) => {
 def test_a_damaged_state_says_so_the_page_lives_on_and_texts_are_never_markup(show, name):
     its = about(name)
     examples = [its.example(ATTACK) for _ in range(len(its.DAMAGES) + 1)]
-    page = show(*examples, damage=[*its.DAMAGES.values()])
+    page = show(*examples, damages=its.DAMAGES.values())
     page.locator(".attn-widget").wait_for()  # the last one, which isn't damaged
     told = page.get_by_role("alert")
     expect(told).to_have_count(len(its.DAMAGES))
@@ -233,6 +232,11 @@ def shown_at_rest(page, widgets):
     pytest.fail("a widget that nobody touches never rests")
 
 
+# Takes over a widget's code as a notebook does, where it is one module.
+IMPORT = """async (code) => {
+  const url = URL.createObjectURL(new Blob([code], {type: "text/javascript"}));
+  window.ofNotebook = (await import(url)).default;
+}"""
 # Draws a widget on a model that notes what a reader changes and whether it is told to a kernel.
 DRAW_NOTING = """(state) => {
   const listeners = new Map();
@@ -252,7 +256,7 @@ DRAW_NOTING = """(state) => {
   };
   [window.changed, window.unsaved] = [new Set(), new Set()];
   const el = document.body.appendChild(document.createElement("div"));
-  const end = attnModules["NAME/widget.js"].default.render({model, el});
+  const end = window.ofNotebook.render({model, el});
   window.listenersAtTheEnd = () => end() ?? [...listeners.values()].flat().length;
 }"""
 
@@ -282,7 +286,8 @@ def test_keys_reach_each_control_and_change_every_view_no_other_widget_and_pytho
     one.locator(selector).first.press(key)
     view, alone = shown_at_rest(page, others)
     assert view != before[0] and alone == before[1]
-    asked(page, widget, DRAW_NOTING.replace("NAME", name))
+    page.evaluate(IMPORT, widget._esm)
+    asked(page, widget, DRAW_NOTING)
     use(page)
     assert page.evaluate("changed.size > 0 && unsaved.size === 0")
     assert page.evaluate("listenersAtTheEnd()") == 0  # of a view that was taken away
@@ -303,6 +308,9 @@ OTHERWISE = """(root, sheet) => {
     // A property of our own keeps the spaces that it was written with.
     return names.map((name) => `${name}: ${styles.getPropertyValue(name).replaceAll(", ", ",")}`);
   }));
+  const places = [...document.querySelectorAll(".course-widget")];
+  const hidden = places.filter((place) => !place.contains(root)); // to draw them anew takes long
+  for (const place of hidden) place.hidden = true;
   const before = look();
   for (const other of others) other.disabled = true;
   const own = document.head.appendChild(document.createElement("style"));
@@ -310,6 +318,7 @@ OTHERWISE = """(root, sheet) => {
   const now = look();
   own.remove();
   for (const other of others) other.disabled = false; // no script sees the page without them
+  for (const place of hidden) place.hidden = false;
   return now.flatMap((styles, i) => {
     if (String(styles) === String(before[i])) return [];
     const changed = styles.filter((style, at) => style !== before[i][at]);

@@ -16,7 +16,9 @@ TOKENS = ["The", "cat", "sat", "on", "mats", "mats"]
 def painter(T=6, d=4, *, seed=0, scale=1.0, tokens=None, **options):
     generator = torch.Generator().manual_seed(seed)
     q, k = (scale * torch.randn(T, d, generator=generator) for _ in range(2))
-    return MaskPainter(tokens or [f"t{i}" for i in range(T)], q, k, **options)
+    widget = MaskPainter(tokens or [f"t{i}" for i in range(T)], q, k, **options)
+    widget.given = q, k
+    return widget
 
 
 def example(text):
@@ -42,8 +44,7 @@ DAMAGES = {
 
 def weights_of(widget, mask):
     """Torch's weights [T, T] in float64; rows that may look nowhere are 0."""
-    parts = (torch.frombuffer(bytearray(x), dtype=torch.float32) for x in (widget.q, widget.k))
-    q, k = (x.double().view(widget.T, widget.d) for x in parts)
+    q, k = (numbers.double() for numbers in widget.given)
     return scaled_dot_product_attention(q, k, k, mask)[1]
 
 

@@ -70,7 +70,7 @@ def assert_told(page, choice, signs):
     ],
 )
 def test_a_tap_commits_and_thinking_again_starts_over(show, rights, choice, signs):
-    page = show(predict(rights), damage={"committed": True})  # without a choice: it starts over
+    page = show(predict(rights), damages=[{"committed": True}])  # without a choice: it starts over
     assert_untold(page)
     press(page, "Commit")
     assert said(page)  # that there is nothing to commit to yet
@@ -96,8 +96,6 @@ def test_the_keyboard_is_enough_and_the_focus_is_never_lost(show):
         page.keyboard.press(key)
     assert_untold(page)
     assert page.evaluate(focused) == "0"  # the first choice again
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Commit"
 
 
 MARKUP = {

@@ -119,13 +119,16 @@ def test_a_goal_says_its_weight_and_stays_reached(show):
         assert reached.all_inner_texts() == names  # at the second step the largest, but not enough
 
 
-def test_without_details_there_are_two_planes_that_tell_no_answer(show):
-    page = show(QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), details=False))
+def test_without_details_two_planes_are_seen_at_once_on_a_small_phone_and_tell_no_answer(show):
+    page = show(QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), details=False), width=360)
     assert page.locator("input, button, details, .attn-path[points*=',']").count() == 0
     words = page.locator(".attn-widget").inner_text()
     assert not any(word in words for word in ("temperature", "τ", "Dashed", "mean"))
     page.locator(".attn-handle").press("Shift+ArrowRight")
     assert_shows(page, (0.4, 1.3), details=False)
+    below = page.locator(".attn-plane").last.bounding_box()
+    bars = 2 * 56  # of the course's pages, which stays, and a telephone's own
+    assert below["y"] + below["height"] - box(page, ".attn-heading")["top"] <= 640 - bars
 
 
 def test_keys_move_the_query_make_it_longer_and_change_the_temperature(show):
@@ -196,10 +199,3 @@ def test_a_finger_drags_the_tip_taps_the_plane_and_else_scrolls(show):
     swipe(page, (x, y + 60), (x, y))
     page.wait_for_function("scrollY > 0")
     assert query_of(page) == dragged
-
-
-def test_on_a_small_phone_both_planes_are_seen_at_once(show):
-    page = show(QueryCompass(KEYS, VALUES, details=False), width=360)
-    below = page.locator(".attn-plane").last.bounding_box()
-    bars = 2 * 56  # of the course's pages, which stays, and a telephone's own
-    assert below["y"] + below["height"] - box(page, ".attn-heading")["top"] <= 640 - bars

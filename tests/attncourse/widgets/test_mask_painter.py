@@ -14,15 +14,6 @@ def painter(tokens=TOKENS, q=Q, k=Q, **options):
     return MaskPainter(tokens, q, k, **options)
 
 
-def test_state_holds_the_tensors_as_float32_bytes():
-    q, k = torch.randn(3, 6, dtype=torch.float64), torch.randn(6, 3).T
-    widget = painter(q=q, k=k, origin="random")
-    assert (widget.tokens, widget.T, widget.d, widget.origin) == (TOKENS, 3, 6, "random")
-    for state, given in ((widget.q, q), (widget.k, k)):
-        decoded = torch.frombuffer(bytearray(state), dtype=torch.float32).view(3, 6)
-        assert torch.equal(decoded, given.float())
-
-
 def test_it_is_meant_to_be_causal_if_it_starts_so_or_as_is_said():
     assert painter(mask=causal_mask(3)).meant_causal
     assert painter().mask == [True] * 9 and not painter().meant_causal
