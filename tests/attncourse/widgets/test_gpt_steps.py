@@ -68,13 +68,12 @@ def other(norm_position="pre", **sizes):
     return TransformerModel.of_sizes(sizes, 4, 2, d_ff=8, norm_position=norm_position)
 
 
-HOOKED = changed(lambda model: model.blocks[0].register_forward_hook(lambda *_: None))
-MIXED = changed(lambda model: setattr(model, "final_norm", RMSNorm(4)))
-HOLDING_NAN = changed(lambda model: model.token_embedding.weight[3, 1].fill_(torch.nan))
 REFUSED = {
-    "blocks.0": HOOKED,
-    "norms=": MIXED,
-    "token_embedding.weight": HOLDING_NAN,
+    "blocks.0": changed(lambda model: model.blocks[0].register_forward_hook(lambda *_: None)),
+    "norms=": changed(lambda model: setattr(model, "final_norm", RMSNorm(4))),
+    "token_embedding.weight": changed(
+        lambda model: model.token_embedding.weight[3, 1].fill_(torch.nan)
+    ),
     "norm_position='pre', got 'post'": other(norm_position="post"),
     "causal=True, got False": other(causal=False),
     "readouts={'next': 27}, got {'tag': 5}": other(readouts={"tag": 5}),
