@@ -144,7 +144,8 @@ def test_typed_numbers_get_the_verdict_of_the_check(show, name):
         off = rng.choice(offs)
         answer = [number + off * rng.choice([0, 1, -1]) for number in start.tolist()]
         answers.append([*map(repr, answer)])
-        wanted.append(as_shown(exercise(torch.tensor(answer).double().view_as(right))))
+        numbers = torch.tensor(answer, dtype=torch.float64)
+        wanted.append(as_shown(exercise(numbers.view_as(right))))
     assert told_of(show(exercise.on_page()), "numbers", answers) == wanted
     assert len(set(wanted)) > 2
 
