@@ -1,8 +1,6 @@
 """An atlas scores what was built into heads, whole maps or block by block."""
 
 import math
-import threading
-import time
 from functools import partial
 
 import pytest
@@ -94,7 +92,7 @@ def several(texts, causal):
 TEXTS = [IDS, [1, 2, 1, 4, 2, 1], list(range(20, 29)) * 2]
 
 
-@pytest.mark.parametrize(("at_once", "causal"), [(1, True), (100, False), (10**6, True)])
+@pytest.mark.parametrize(("at_once", "causal"), [(1, True), (10**6, False)])
 def test_scores_are_those_of_patterns(monkeypatch, at_once, causal):
     monkeypatch.setattr(_layer_scores, "AT_ONCE", at_once)
     maps, model = several(TEXTS, causal)
@@ -175,14 +173,10 @@ def test_the_keys_most_looked_at():
 
 
 def test_rows_that_may_look_nowhere_count_as_nothing():
-    weights = torch.eye(4).roll(-1, 1)[None, None]
-    weights = weights * torch.tensor([0.0, 1, 1, 1])[:, None]
+    weights = torch.eye(4).roll(-1, 1)[None, None] * torch.tensor([0.0, 1, 1, 1])[:, None]
     book = book_of(lambda ids: [weights], [[1, 2, 1, 2]])
     assert book.maps[0, 0, 0].tolist() == [0, 0, 0, 0] and book.maps[0, 0, 1, 0] == 1
     assert book.top_keys[0, 0, 0].tolist() == [-1] * 4
-
-
-# --- what is read and what it is called -----------------------------------------------------------
 
 
 def test_the_text_that_is_shown_and_what_its_tokens_are_called():
@@ -194,9 +188,6 @@ def test_the_text_that_is_shown_and_what_its_tokens_are_called():
     book = book_of(texts=["banana ban"], tokenizer=tokenizer)
     assert book.tokens == ("ban", "ana", " ", "ban")
     assert book_of(texts=[tokenizer.encode("banana ban")]).tokens == ("257", "258", "32", "257")
-
-
-# --- models of attnlib ----------------------------------------------------------------------------
 
 
 def decoder():
@@ -268,23 +259,6 @@ def test_a_module_is_asked_without_dropout_and_left_as_it_was():
     assert model.training
 
 
-def test_threads_read_one_after_the_other():
-    model, reads = decoder(), []
-    model.blocks[0].register_forward_pre_hook(lambda *_: time.sleep(0.01))
-    expected = book_of(model)
-    threads = [threading.Thread(target=lambda: reads.append(book_of(model))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(reads) == 3 and model.training
-    for book in reads:
-        same_books(book, expected)
-
-
-# --- how it shows itself --------------------------------------------------------------------------
-
-
 def test_its_table_and_its_figure():
     book = book_of(texts=[IDS, IDS])
     first, *lines = repr(book).splitlines()
@@ -301,9 +275,6 @@ def test_its_table_and_its_figure():
     (one, _) = book.figure(["induction"]).axes
     assert one.get_title() == "induction"
     assert "induction highest in layer 2, head 2, with 1.00" in book.alt_text()
-
-
-# --- bad input ------------------------------------------------------------------------------------
 
 
 EYE = torch.eye(T)[None, None]
@@ -337,10 +308,8 @@ test_what_does_not_fit_is_refused = refusals(REFUSED)
 
 @pytest.mark.parametrize(
     ("second", "error"),
-    [
-        (None, TypeError), (EYE.long(), TypeError), (EYE[..., :5, :5], ValueError),
-        (EYE[:, :0], ValueError), (EYE * 0, ValueError), (EYE * 2, ValueError),
-    ],
+    [(None, TypeError), (EYE[..., :5, :5], ValueError), (EYE[:, :0], ValueError),
+     (EYE * 0, ValueError)],
 )  # fmt: skip
 def test_of_what_a_model_returns_the_wrong_layer_is_named(second, error):
     with pytest.raises(error, match="layer 1"):

@@ -14,8 +14,6 @@ import pytest
 import torch
 from tools.refusing import assert_named
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from attncourse import atlas
 from attncourse.atlas import _layer_scores
@@ -35,16 +33,13 @@ FAMILIES = {
     "GPT2": GPT2,
     "Bert": SIZES,
     "Llama": GROUPED,
-    "Mistral": {**GROUPED, "sliding_window": 5},
     "Gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 5, "attn_logit_softcapping": 2.0},
-    "GPTNeoX": SIZES,
     "Albert": {**SIZES, "embedding_size": 8},  # one layer, three times
 }  # fmt: skip
 # These hand out all layers at the end: most have no function for our attention to call. A release
 # that gives one of them such a function turns it into one of the families above.
 AT_ONCE = {
     "Bloom": {"vocab_size": V, "hidden_size": D, "n_layer": LAYERS, "n_head": HEADS},
-    "DebertaV2": SIZES,
     "DeepseekV32": {  # chooses two keys per query, by a mask that only "eager" gets
         **GROUPED, "num_key_value_heads": HEADS, "first_k_dense_replace": LAYERS, "index_topk": 2,
         "index_n_heads": 2, "index_head_dim": 8, "q_lora_rank": 8, "kv_lora_rank": 8,
@@ -52,7 +47,7 @@ AT_ONCE = {
     },
 }  # fmt: skip
 ALL = FAMILIES | AT_ONCE
-CAUSAL = "GPT2 Llama Mistral Gemma2 GPTNeoX Bloom DeepseekV32".split()
+CAUSAL = "GPT2 Llama Gemma2 Bloom DeepseekV32".split()
 T = 13
 IDS = torch.randint(3, V, (T,), generator=torch.Generator().manual_seed(3)).tolist()
 IDS[7:10] = IDS[1:4]
@@ -176,37 +171,18 @@ def test_an_error_leaves_a_model_as_it_was(name):
     assert [part.training for part in model.modules()] == before
 
 
-class Memory(TorchDispatchMode):
-    """What torch holds while it computes: the largest tensor, and the most at a time, in bytes."""
-
-    def __init__(self):
-        super().__init__()
-        self.largest = self.most = 0
-        self._held = WeakSet()
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **kwargs or {})
-        for x in tree_leaves(result):
-            if isinstance(x, torch.Tensor):
-                self._held.add(x.untyped_storage())
-                self.largest = max(self.largest, x.untyped_storage().nbytes())
-        self.most = max(self.most, sum(storage.nbytes() for storage in self._held))
-        return result
-
-
 def test_memory_is_some_rows_of_one_layer(monkeypatch):
     long, rows = 384, 8
     monkeypatch.setattr(_layer_scores, "AT_ONCE", rows * HEADS * long)
-    mask = 4 * long**2  # the one that all layers share, smaller than a layer's weights
-    kept = HEADS * (4 * 64**2 + long * (8 * 8 + 4))  # of each layer: maps, keys and weights, norms
-    most = {}
-    for layers in (2, 8):
-        model = made("GPT2", **{**GPT2, "n_positions": long, "n_layer": layers})
-        with Memory() as memory:
-            book_of(model, [torch.randint(V, (long,)).tolist()])
-        assert memory.largest <= max(mask, 8 * rows * HEADS * long)
-        most[layers] = memory.most
-    assert most[8] - most[2] < 1.1 * 6 * kept
+    held, add = WeakSet(), _layer_scores.LayerView.add
+
+    def note(view, weights):
+        held.add(weights)
+        assert weights.shape == (HEADS, rows, long) and len(held) <= 2  # and the last one's
+        add(view, weights)
+
+    monkeypatch.setattr(_layer_scores.LayerView, "add", note)
+    book_of(made("GPT2", **{**GPT2, "n_positions": long}), [torch.arange(long).remainder(V)])
 
 
 WORDS = "the cat sat on a mat and then slept".split()
@@ -240,10 +216,6 @@ def test_a_folder_brings_its_tokenizer(folder, monkeypatch):
     assert book.tokens == tuple(TEXT.split())
     monkeypatch.chdir(folder)
     assert book_of(".", [TEXT]).name == "tiny"
-    words = transformers.AutoTokenizer.from_pretrained(folder)
-    again = book_of(transformers.GPT2Model.from_pretrained(folder), [TEXT], tokenizer=words)
-    for pattern, scores in book.scores.items():
-        torch.testing.assert_close(again.scores[pattern].mean, scores.mean)
     assert book_of(str(folder), [[1, 2, 3]]).tokens == ("the", "cat", "sat")
 
 
@@ -262,7 +234,6 @@ def test_a_folder_without_a_tokenizer_and_no_folder(tmp_path):
         ("model.safetensors", lambda old: old[:2000]),
         ("config.json", lambda old: old.replace(b": 24", b": 32")),
         ("tokenizer.json", lambda _: b"{}"),
-        ("config.json", lambda _: b""),
     ],
 )
 def test_a_damaged_folder(folder, tmp_path, file, damage):
@@ -314,19 +285,14 @@ def test_the_command_prints_a_table_and_writes_a_file(folder, file, tmp_path, ca
     assert saved.startswith(f"saved: {page}, ")
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding", "told"),
-    [
-        (TEXT, "utf-8-sig", "2 texts of 11 tokens"),  # a mark at the beginning is no token
-        (f"{'cat ' * 80}\n\n{TEXT}", "utf-8", "cut into 4 texts of at most 40 tokens"),
-    ],
-)
-def test_each_text_is_read_whatever_its_file(folder, file, tmp_path, capsys, text, encoding, told):
-    other = tmp_path / "other.txt"
-    other.write_text(text, encoding=encoding)
-    page = ["-o", tmp_path / "atlas.html"] if "cut" in told else []
-    assert asked(folder, other, "--text", file, *page) == 0
-    assert told in capsys.readouterr().out
+def test_each_text_is_read_whatever_its_file(folder, file, tmp_path, capsys):
+    other, page = tmp_path / "other.txt", tmp_path / "atlas.html"
+    other.write_text(TEXT, encoding="utf-8-sig")  # a mark at the beginning is no token
+    assert asked(folder, other, "--text", file) == 0
+    assert "2 texts of 11 tokens" in capsys.readouterr().out
+    other.write_text(f"{'cat ' * 80}\n\n{TEXT}", encoding="utf-8")
+    assert asked(folder, other, "--text", file, "-o", page) == 0
+    assert "cut into 4 texts of at most 40 tokens" in capsys.readouterr().out
 
 
 def said(capsys):
@@ -346,25 +312,15 @@ def test_what_no_page_can_be_of_is_told_before_anything_is_read(folder, file, tm
     assert file.read_text(encoding="utf-8") == TEXT
 
 
-def test_whoever_reads_the_command_may_go(folder, file, monkeypatch):
-    reader, writer = os.pipe()
-    os.close(reader)
-    with open(writer, "w", encoding="utf-8") as nobody:
-        monkeypatch.setattr(sys, "stdout", nobody)
-        assert asked(folder, file) == 0
-
-
 def test_the_command_says_what_it_cannot_do(folder, file, capsys):
     assert asked("./nowhere", file) == 2
     assert "no such folder" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         asked(folder, "none.txt")
     other = file.with_name("other.txt")
-    for texts, words in (("", "at least one text"), (f"{TEXT}\n\ncat", f"paragraph 2 of {file} ")):
-        file.write_text(texts, encoding="utf-8")
-        other.write_text(f"\n\n{texts and TEXT}", encoding="utf-8")
-        assert asked(folder, other, "--text", file) == 2
-        assert words in said(capsys)
+    other.write_text(f"{TEXT}\n\ncat", encoding="utf-8")
+    assert asked(folder, file, "--text", other) == 2
+    assert f"paragraph 2 of {other} " in said(capsys)
 
 
 GPT_OSS = {"head_dim": 6, "num_local_experts": 2, "num_experts_per_tok": 1}
@@ -373,7 +329,6 @@ CASES = {
     "ViT": ({"hidden_size": D, "num_hidden_layers": 2, "num_attention_heads": 4}, "pixel_values"),
     "GptOss": ({**GROUPED, **GPT_OSS}, "sink"),
     "Longformer": ({**SIZES, "attention_window": 4}, "layer 0 must have weights"),
-    "Canine": (SIZES, "layer 1 must have weights"),  # letters, read in pieces
 }
 
 

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 import torch
-from tools.refusing import assert_named, assert_refused
+from tools.refusing import assert_refused
 
 from attncourse import data
 from attncourse.interventions import (
@@ -64,25 +64,19 @@ TINY = Sweep(
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Let an empty folder be where sweeps are kept, and a small sweep one of them."""
+def path(tmp_path, monkeypatch):
+    """Return the file of a small sweep, which has run, in the folder of sweeps."""
     monkeypatch.setattr(data, "SWEEPS", tmp_path)
     monkeypatch.setitem(SWEEPS, "tiny", TINY)
-    return tmp_path
-
-
-@pytest.fixture
-def path(folder, monkeypatch):
-    """Return the file of a small sweep, which has run."""
-    path = folder / "tiny.json"
+    path = tmp_path / "tiny.json"
     path.write_text(once())
     return path
 
 
 @cache
 def once():
-    """Run the small sweep into the folder of the test that comes first; return its file."""
-    run(TINY)
+    """Run the small sweep by its command, into the folder of the test that comes first."""
+    assert main(["tiny", "--save"]) == 0
     return (data.SWEEPS / "tiny.json").read_text()
 
 
@@ -90,9 +84,6 @@ def assert_same(*sweeps):
     """Fail unless the trainings of two sweeps are the same but for the time that they took."""
     one, other = ([{**training, "seconds": 0} for training in sweep] for sweep in sweeps)
     assert one == other
-
-
-# --- what is saved -------------------------------------------------------------------------------
 
 
 def test_all_sweeps_are_saved_and_nothing_else():
@@ -118,9 +109,6 @@ def test_what_is_saved_was_found_by_this_sweep_and_begins_so_again(name):
     assert differences(sweep, card) == []
 
 
-# --- a sweep of one's own ------------------------------------------------------------------------
-
-
 def test_each_training_stands_where_its_heads_and_seed_are(path):
     card = data.load_sweep("tiny")
     assert card.right("few").shape == (2, 3)
@@ -144,15 +132,6 @@ def test_each_training_stands_where_its_heads_and_seed_are(path):
         norms, constant = zip(*found["watched"], strict=True)
         assert len({*norms}) == 3 and {*constant} == {0.5}
         assert norms[-1] == pytest.approx(one.model.keys.weight.norm().item(), abs=1e-5)
-
-
-def test_the_command_trains_a_sweep_and_finds_it_again(folder, capsys):
-    assert main(["tiny", "--save"]) == 0
-    assert main(["tiny"]) == 0
-    assert f"first {EARLY} losses" in capsys.readouterr().out
-    assert_same(
-        *(json.loads(text)["trainings"] for text in ((folder / "tiny.json").read_text(), once()))
-    )
 
 
 def test_a_sweep_that_was_stopped_goes_on_where_it_was(path, monkeypatch):
@@ -183,6 +162,8 @@ def test_a_changed_sweep_begins_anew(path):
 
 
 def test_other_losses_and_settings_are_noticed(path, monkeypatch, capsys):
+    assert main(["tiny"]) == 0
+    assert f"first {EARLY} losses" in capsys.readouterr().out
     told = json.loads(path.read_text())
     told["trainings"][-3]["losses"][4] += 1e-5
     path.write_text(json.dumps(told))
@@ -190,9 +171,6 @@ def test_other_losses_and_settings_are_noticed(path, monkeypatch, capsys):
         monkeypatch.setitem(SWEEPS, "tiny", dataclasses.replace(TINY, heads=heads))
         assert main(["tiny"]) == 1
         assert word in capsys.readouterr().out
-
-
-# --- what sweeps keep and watch ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -271,13 +249,14 @@ def test_heads_go_in_the_order_in_which_they_are_missed_least():
     assert averaged == right_with_heads_left(trained, mean_ablation) != muted
 
 
-# --- refusals ------------------------------------------------------------------------------------
+# --- refusals
 
 
-def test_what_is_not_saved_or_damaged_is_refused(folder, capsys):
+def test_what_is_not_saved_or_damaged_is_refused(path, capsys):
+    path.unlink()
     assert main(["tiny"]) == 2 and "'tiny'" in capsys.readouterr().err
     for damage in ("[]", '{"sweep": "keys"}', "{"):
-        (folder / "keys.json").write_text(damage)
+        (path.parent / "keys.json").write_text(damage)
         assert_refused(lambda: data.load_sweep("keys"), ["keys.json", "damaged"], ValueError)
     assert_refused(lambda: data.load_sweep("no-such"), ["no-such", "'keys'"], FileNotFoundError)
     for option in (["--seed", "1"], ["--stop", "0"], ["--heads", "0"]):
@@ -285,13 +264,9 @@ def test_what_is_not_saved_or_damaged_is_refused(folder, capsys):
         assert option[0] in capsys.readouterr().err
 
 
-def test_a_name_or_a_trial_that_is_none_is_refused():
-    assert_named(TypeError, "name", lambda: data.load_sweep(3))
+def test_a_trial_that_is_none_is_refused():
     card = data.load_sweep("staircase")
     assert_refused(lambda: card.right("5 places"), ["trial", "'2 places'", "'5 places'"])
-
-
-# --- fixed weights -------------------------------------------------------------------------------
 
 
 def test_weights_depend_on_letters_and_question_and_never_on_values():
