@@ -29,8 +29,3 @@ def verdicts(table: Table) -> Callable[..., None]:
         assert named in verdict.message
 
     return test
-
-
-def hint(exercise: Exercise, name: str) -> str:
-    """Return the hint on the mistake of this name."""
-    return exercise.hints[name]

@@ -44,29 +44,23 @@ test_answers = verdicts(
     {
         l01.codec: {
             PASSES: [(by_dict, lambda ids: names.spelled(list(ids)))],
-            "Two functions": [encode, [encode]],
+            "Two functions": [[encode]],
             "A function": [[encode, "decode"]],
             "list of ids": [[lambda text: text, decode]],
-            "whole numbers": [
-                [lambda text: list(map(str, encode(text))), decode],
-                [lambda text: list(map(float, encode(text))), decode],
-            ],
+            "whole numbers": [[lambda text: list(map(float, encode(text))), decode]],
             "'e' became 0": [[lambda text: [26, *encode(text)[-2:0:-1], 26], decode]],
-            "10000 ids": [[lambda text: [26] * 10**4, decode]],
             "emma should": [[lambda text: [*encode(text), 26], decode]],
             "and have 3": [[lambda text: encode("emma"), decode]],
             "'EMMA'": [[encode, lambda ids: decode(ids).upper()]],
-            "ZeroDivisionError": [[lambda text: 1 / 0, decode]],
         },
         l01.merge_pair: {
             PASSES: [merge_by_taking],
             ", not [9], when called with": [lambda ids, pair, new: [new]],
-            "numbers, not a str": [lambda ids, pair, new: "97 98"],
         },
         l01.bigram_loss: {PASSES: [loss_by_loop]},
         l01.two_merges: {
             PASSES: [dict(reversed(MERGES.items()))],
-            "first, second, tokens": ["ot", {"first": "ot"}],
+            "first, second, tokens": [{"first": "ot"}],
             "first: one of these was wanted: ho, ot, te, el": [MERGES | {"first": "th"}],
             "3, 8, 10, 13": [MERGES | {"tokens": 9}],
         },

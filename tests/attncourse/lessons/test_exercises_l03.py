@@ -3,10 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
-from tools.verdicts import PASSES, hint, verdicts
+from tools.verdicts import PASSES, verdicts
 
 from attncourse.lessons import l03
 
@@ -25,25 +24,9 @@ def filled(Q, K, V, mask=None):
     return weights @ V, weights
 
 
-def unscaled_and_inverted(Q, K, V, mask=None):
-    scores = Q @ K.mT
-    weights = (scores if mask is None else scores.masked_fill(mask, -torch.inf)).softmax(-1)
-    return weights @ V, weights
-
-
 def clamped(s):
     exponentials = s.clamp(max=50.0).exp()
     return exponentials / exponentials.sum(-1, keepdim=True)
-
-
-def toward(target):
-    return lambda V: (target(V), torch.ones(V.shape[1]))
-
-
-def along_a_random_direction(V):
-    """Return the farthest value plus a step along a direction."""
-    direction = torch.randn(V.shape[1])
-    return (V[(V @ direction).argmax()] + direction).tolist(), direction
 
 
 def same(left, right):
@@ -57,16 +40,13 @@ def with_generators(layer, x):  # all shuffles are made of these two
 
 test_answers = verdicts(
     {
-        l03.attention: {
-            PASSES: [fused, filled],
-            "scale": [unscaled_and_inverted],  # wrong twice: the formula comes first
-        },
+        l03.attention: {PASSES: [fused, filled]},
         l03.stable_softmax: {
             PASSES: [
                 lambda s: (s - s.logsumexp(-1, keepdim=True)).exp(),
                 lambda s: clamped(s - s.amax(-1, keepdim=True)),  # where it does no harm
             ],
-            hint(l03.stable_softmax, "clamped"): [clamped],
+            l03.stable_softmax.hints["clamped"]: [clamped],
         },
         l03.softmax_row: {
             PASSES: [[Fraction(1, 8), Fraction(2, 8), Fraction(5, 8), 20]],
@@ -76,8 +56,6 @@ test_answers = verdicts(
             "0.25 with a point": [[0, 125, 0, 25, 0, 625, 20]],
             "each ...": [[0.125, 0.25, ..., 20]],
             "nan": [[0.125, 0.25, 0.625, torch.nan]],
-            "infinite": [[torch.inf, 0.25, 0.625, 20]],
-            "complex": [[0.125 + 3j, 0.25, 0.625, 20]],
             "can't be read": [torch.tensor([0.125 + 3j, 0.25, 0.625, 20])],
             "[4], but yours is [0].": [[]],
         },
@@ -88,16 +66,13 @@ test_answers = verdicts(
         },
         l03.head_in_order: {
             PASSES: [("project", "match", "mask", "scale", "softmax", "mix")],
-            "wanted": [["project"], [[], "mix"]],
+            "wanted": [[[], "mix"]],
         },
         l03.odd_rows: {"row 5: ": [{"row 2": "twice", "row 5": []}]},
         l03.unreachable: {
-            PASSES: [
-                along_a_random_direction,
-                lambda V: (V.numpy().min(0) - 1, -np.ones(V.shape[1])),
-            ],
+            PASSES: [lambda V: (V.numpy().min(0) - 1, -np.ones(V.shape[1]))],
             "*all* of them": [
-                toward(lambda V: V.mean(0) + 10 * (1 + V.std()))  # not with outliers
+                lambda V: (V.mean(0) + 10 * (1 + V.std()), torch.ones(V.shape[1]))  # no outliers
             ],
             "is no tensor": [lambda V: ("text", V[0])],
             "is [3, 3]": [lambda V: (V[0], torch.ones(3, 3))],
@@ -105,17 +80,3 @@ test_answers = verdicts(
         l03.is_equivariant: {PASSES: [with_generators]},
     }
 )
-
-
-@pytest.mark.parametrize("seed", [1, 3])
-def test_an_output_that_stays_in_its_place_is_told_from_one_shuffled_again(seed):
-    def unchanged(layer, x):
-        return same(layer(x[torch.randperm(len(x))]), layer(x))
-
-    def again(layer, x):
-        shuffle = torch.randperm(len(x))
-        return same(layer(x[shuffle])[shuffle], layer(x))
-
-    torch.manual_seed(seed)
-    for answer in (unchanged, again):
-        assert l03.is_equivariant(answer).message == hint(l03.is_equivariant, answer.__name__)

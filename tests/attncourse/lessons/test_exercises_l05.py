@@ -5,16 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from tools.verdicts import PASSES, hint, verdicts
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l05
 from attncourse.lessons.l05.judging import DESIGN, VARIANTS
 from attnlib import TransformerBlock
-
-
-def mean(x):
-    return x.mean(-1, keepdim=True)
 
 
 def in_numpy(x, g, b, e):
@@ -49,10 +45,10 @@ def cosine_of_a_stack(variant, depth, seed):
 
 @pytest.mark.parametrize("pair", [("neither", "residual only"), ("norm only", "post-norm")])
 def test_a_design_passes_at_the_depths_at_which_its_stacks_can_be_told_apart(pair):
-    too_deep = {hint(l05.design, "upper_end"), hint(l05.design, "too_deep")}
-    for depth in (2, 6, 12, 24):
+    too_deep = {l05.design.hints["upper_end"], l05.design.hints["too_deep"]}
+    for depth in (2, 12, 24):
         without, with_skip = (
-            [cosine_of_a_stack(variant, depth, seed) for seed in range(3)] for variant in pair
+            [cosine_of_a_stack(variant, depth, seed) for seed in range(2)] for variant in pair
         )
         apart = min(without) - max(with_skip) > 0.04
         verdict = l05.design(DESIGN | {"compare": pair, "depth": depth})
@@ -98,18 +94,15 @@ def after_zeros(change):
 test_answers = verdicts(
     {
         l05.layer_norm: {
-            PASSES: [
-                in_numpy,
-                lambda x, g, b, e: torch.addcmul(
-                    b, (x - mean(x)) * (mean(x * x) - mean(x) ** 2 + e) ** -0.5, g
-                ),
-            ],
+            PASSES: [in_numpy],
             "ready-made": [
                 lambda x, g, b, e: torch.native_layer_norm(x, x.shape[-1:], g, b, e)[0],
                 lambda x, g, b, e: g * nn.functional.layer_norm(x, x.shape[-1:], eps=e) + b,
             ],
         },
-        l05.rms_norm: {PASSES: [lambda x, g, e: x * g * (mean(x.pow(2)) + e).pow(-0.5)]},
+        l05.rms_norm: {
+            PASSES: [lambda x, g, e: x * g / (x.pow(2).mean(-1, keepdim=True) + e).sqrt()]
+        },
         l05.by_hand: {
             PASSES: [[-1.414, 0, 0, 1.414, 0.471, 0.943, 0.943, 1.414]],
             "standard deviation": [[[-2, 0, 0, 2], [9, 9, 9, 9]]],  # whatever is below
@@ -123,13 +116,10 @@ test_answers = verdicts(
             "norm_2, feed_forward, norm_1, attention, norm_2": [in_order(2, 0)],
         },
         l05.design: {
-            PASSES: [
-                DESIGN | {"depth": np.int64(2), "seeds": np.int64(5)},
-                DESIGN | {"compare": {"neither", "residual only"}},
-            ],
-            hint(l05.design, "too_few_seeds"): [DESIGN | {"seeds": n} for n in range(3)],
+            PASSES: [DESIGN | {"depth": np.int64(2), "compare": {"neither", "residual only"}}],
+            l05.design.hints["too_few_seeds"]: [DESIGN | {"seeds": n} for n in range(3)],
             '"compare" wants': [DESIGN | {"compare": ("norm only", "skip")}],
-            '"depth" wants': [DESIGN | {"depth": 7}, DESIGN | {"depth": ...}],
+            '"depth" wants': [DESIGN | {"depth": 7}],
             '"measure" wants': [DESIGN | {"measure": "the cosine"}],
             '"seeds" wants': [DESIGN | {"seeds": "three"}],
         },
@@ -139,14 +129,10 @@ test_answers = verdicts(
             "carries x": [lambda block: setattr(block, "residual", False)],
             "W_o or W_2": [after_zeros(lambda block: zero(block.attention.W_v))],
             "run any more": [after_zeros(lambda b: setattr(b.attention, "W_o", nn.Linear(3, 3)))],
-            "still differs": [lambda block: nn.init.ones_(block.attention.W_o.weight)],
             ": the feed-forward part.": [
                 after_zeros(lambda block: nn.init.ones_(block.feed_forward.W_2.weight))
             ],
-            "another forward": [
-                lambda block: nn.Identity(),
-                lambda block: setattr(block, "forward", lambda x: (x, None)),
-            ],
+            "another forward": [lambda block: nn.Identity()],
         },
     }
 )

@@ -9,11 +9,9 @@ from tools.verdicts import PASSES, verdicts
 from attncourse.lessons import l07
 from attncourse.lessons.l07.assembling import assembled
 from attncourse.lessons.l07.counting import RIGHT as PARTS
-from attncourse.lessons.l07.drawing import probabilities
 from attncourse.lessons.l07.judging import REACH
-from attncourse.tasks import names
 from attnlib import RMSNorm
-from attnlib.model import GPT, generate
+from attnlib.model import GPT
 
 
 def by_places(model, ids):
@@ -60,40 +58,6 @@ test_answers = verdicts(
 )
 
 
-def decided_by(letters, texts):
-    """For what stands in the last letters before each place: all that ever follows."""
-    follows = {}
-    for text in texts:
-        padded = "." * letters + text
-        for i, letter in enumerate(text):
-            follows.setdefault(padded[i : i + letters], set()).add(letter)
-    return follows
-
-
-def test_each_rule_is_kept_by_its_letters_and_not_by_fewer():
-    texts = names.texts(4000, seed=1)
-    vowels, back, ends = set("eiyaou"), set("aou"), set("nrls")
-    inside = [text[:-1] for text in texts]  # without the ending
-    for letters, decides in ((1, False), (2, True)):
-        doubles = [
-            found & (vowels | {context[-1]})
-            for context, found in decided_by(letters, inside).items()
-            if context[-1] not in vowels | {"."} and "." not in context
-        ]
-        assert all(found <= vowels or not found & vowels for found in doubles) == decides
-    for letters, decides in ((2, False), (3, True)):
-        kinds = [
-            {letter in back for letter in found & vowels}
-            for context, found in decided_by(letters, inside).items()
-            if vowels & set(context[:-1]) or (letters == 2 and "." not in context)
-        ]
-        assert all(len(found) <= 1 for found in kinds) == decides
-    last_three = {}
-    for text in texts:
-        last_three.setdefault(text[-4:-1], set()).add(text[-1])
-    assert any(found == ends for found in last_three.values())
-
-
 def test_the_assembled_model_is_attnlibs():
     gpt, ids = GPT(11, 9, 8, 2, num_layers=3, bias=True), torch.randint(11, (2, 7))
     parts = (
@@ -111,15 +75,3 @@ def test_microgpts_parts_are_those_of_the_model():
     found = [sum(p.numel() for p in module.parameters()) for module in modules]
     assert found == PARTS.tolist() and sum(found) == 4192
     assert sum(p.numel() for p in gpt.parameters()) == 4192
-
-
-def test_probabilities_are_those_that_generate_draws_from():
-    model, begin = GPT(9, 4, 8, 2, std=1.0), torch.tensor([[3]])
-    logits = model(begin).logits["next"][0, -1]
-    wanted = probabilities(logits, 0.7, 4)
-    drawn = generate(
-        model, begin.expand(20_000, 1), 1, temperature=0.7, top_k=4,
-        generator=torch.Generator().manual_seed(0),
-    )[:, 1]  # fmt: skip
-    shares = drawn.bincount(minlength=9) / len(drawn)
-    assert (shares - wanted).abs().max() < 0.02 and (shares > 0).sum() == 4

@@ -31,15 +31,6 @@ def mute_all_but_a_column(module, head):
         module.W_o.weight[:, head * width : (head + 1) * width - 1] = 0
 
 
-def mute_the_values(module, head):
-    """Values of 0, biases included, make a head that adds nothing, too."""
-    width = module.d_model // module.num_heads
-    rows = slice(head * width, (head + 1) * width)
-    with torch.no_grad():
-        module.W_v.weight[rows] = 0
-        module.W_v.bias[rows] = 0
-
-
 test_answers = verdicts(
     {
         l08.previous_token: {
@@ -48,7 +39,7 @@ test_answers = verdicts(
         },
         l08.offset_gain: {"about the sign": [[2, 0.75, 0.875, 0.875]]},
         l08.mute_head: {
-            PASSES: [mute_in_a_copy, mute_the_values],
+            PASSES: [mute_in_a_copy],
             "[4, 5, 6]": [mute_all_but_a_column],
         },
         l08.induction_head: {"'2.2'": [..., 3, "9.9", ["2.2"], torch.ones(2)]},

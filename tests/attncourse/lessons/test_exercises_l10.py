@@ -12,9 +12,7 @@ from attncourse.lessons import l10
 from attncourse.lessons.l10.batches import INTENSITIES, OF_MACHINE
 from attncourse.lessons.l10.by_hand import BYTES, HEADS, LAYERS, MEMORY, MERGED, TOKENS
 from attncourse.lessons.l10.fusing import Products, fused_layer
-from attncourse.lessons.l10.sizes import BYTES as BYTES_OF_A_NUMBER
 from attncourse.lessons.l10.sizes import MODELS, cache_size, numbers_per_token
-from attnlib import KVCache, MultiHeadAttention
 
 
 def fuse_by_calling(W_q, W_k, W_v):
@@ -49,18 +47,6 @@ def attend_by_softmaxes_of_blocks(scores, values, block):
     return output
 
 
-def attend_without_an_axis_of_one(scores, values, block):
-    """The largest score and the sum as [T_q], the scores of a block as [block, T_q]."""
-    top = torch.full((len(scores),), -math.inf)
-    total, mix = torch.zeros_like(top), torch.zeros(3, len(scores))
-    for part, own in zip(scores.T.split(block), values.split(block), strict=True):
-        higher = torch.maximum(top, part.max(0).values)
-        measure = higher.masked_fill(higher.isinf(), 0)
-        old, new = (top - measure).exp(), (part - measure).exp()
-        total, mix, top = old * total + new.sum(0), old * mix + own.T @ new, higher
-    return (mix / total.masked_fill(total == 0, 1)).T
-
-
 test_answers = verdicts(
     {
         l10.fuse: {
@@ -72,9 +58,7 @@ test_answers = verdicts(
         l10.grouped: {
             PASSES: [lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True)]
         },
-        l10.online_softmax: {
-            PASSES: [attend_by_softmaxes_of_blocks, attend_without_an_axis_of_one]
-        },
+        l10.online_softmax: {PASSES: [attend_by_softmaxes_of_blocks]},
         l10.cache_bytes: {
             PASSES: [lambda model, tokens: float(cache_size(model, tokens)), by_popping],
             "when called with {'layers': 12, ": [
@@ -124,14 +108,6 @@ def test_caches_of_real_models_are_those_of_their_papers():
     }  # fmt: skip
     assert numbers_per_token(MODELS["DeepSeek-V2"]) == 34_560
     assert cache_size(MODELS["Llama 2 70B"], 4096) == 1.25 * 2**30
-
-
-def test_a_cache_s_size_is_that_of_the_module_s():
-    module, cache = MultiHeadAttention(24, 6, num_kv_heads=3), KVCache()
-    module(torch.randn(1, 7, 24), causal=True, cache=cache)
-    model = {"layers": 1, "heads": 6, "kv_heads": 3, "d_k": 4}
-    held = cache.keys.numel() + cache.values.numel()
-    assert cache_size(model, 7) == BYTES_OF_A_NUMBER * held
 
 
 def test_products_are_counted():

@@ -1,7 +1,6 @@
 """What is said of wrong numbers and tensors without knowing how they came about."""
 
 import math
-from contextlib import suppress
 
 import pytest
 import torch
@@ -14,8 +13,6 @@ from attncourse.checking.number_hints import remark, remark_on
 from attncourse.checking.on_page import Numbers
 from attncourse.checking.tensor_hints import relation
 
-# --- numbers -------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("ours", "right", "words"),
@@ -26,7 +23,6 @@ from attncourse.checking.tensor_hints import relation
         ([2], [0], ""),
         ([0.5], [0.125], ""),  # so are small parts
         ([0.8, 0.2], [0.4, 0.1], "2 times"),
-        ([43.2], [0.432], "percent"),
         ([800], [8], "100 times too large: what"),
         ([8 * 1024], [8], "1,024 times too large: is it in the right unit"),
         ([6.7384], [6738.4], "1,000 times too small: is it in the right unit"),
@@ -104,8 +100,6 @@ def test_the_first_row_that_is_far_off_is_remarked_on():
         assert words in said if words else said == ""
 
 
-# --- tensors -------------------------------------------------------------------------------------
-
 X = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))
 
 
@@ -131,7 +125,6 @@ def with_slice(x, index, value):
         (lambda x: x.exp(), "a power of e"),
         (lambda x: 1 / x, "turned around"),
         (lambda x: 1 - x, "taken from 1"),
-        (lambda x: 3 * x, "it is 3 times"),
         (lambda x: x * (1 + x.mean()), "times what was wanted, in other cases another"),
         (lambda x: x.roll(1, 1), "one place too late along axis 1"),
         (lambda x: x.roll(-1, 2), "one place too early along axis 2"),
@@ -162,9 +155,6 @@ def test_rows_of_shares_are_too_much_alike_or_too_far_apart():
         assert words in said if words else "softmax" not in said
     hidden = scores[0].masked_fill(X > 1, -math.inf).softmax(-1)  # a 0 is no matter of scores
     assert "alike" not in relation([(scores[0].softmax(-1), hidden)] * 2, 1e-5)
-
-
-# --- answers that are functions ------------------------------------------------------------------
 
 
 def scaled(q, k, n):
@@ -211,16 +201,6 @@ def sets_an_argument_of_long_ones(q, k, n):
     return blind(q @ k.T) * n
 
 
-def tries_to_set_an_argument(q, k, n):
-    with suppress(AttributeError):
-        n = q.foo
-    return blind(q @ k.T) * n
-
-
-def sets_and_reads_in_one_step(q, k, n):
-    return blind((m := q @ k.T) + n - n) + 0 * m
-
-
 @pytest.mark.parametrize(
     ("right", "cases", "answer", "words"),
     [
@@ -249,8 +229,6 @@ def sets_and_reads_in_one_step(q, k, n):
         (scaled, SQUARE, lambda q, k, n: 9 * blind(q @ k.T), "never uses `n`.|"),
         (scaled, SQUARE, sets_an_argument, "never uses `n`.|"),
         (scaled, SQUARE, sets_an_argument_of_long_ones, "2.|"),
-        (scaled, SQUARE, tries_to_set_an_argument, "2.|"),
-        (scaled, SQUARE, sets_and_reads_in_one_step, "2.|"),
         # two things at once: a mistake, and what an argument was taken for
         (gained, GAINED, lambda x, gain: x.exp(), "own hint The rest would be right if `gain`"),
         # where it is right

@@ -13,9 +13,9 @@ from attnlib import MultiHeadAttention, TransformerBlock
 def test_a_diagram_shows_the_order_in_which_the_block_s_parts_run(position, residual):
     block = TransformerBlock(4, 2, norm_position=position, residual=residual)
     ran = []
-    names = {"attention": "attention", "feed_forward": "feed-forward"}
+    names = {"feed_forward": "feed-forward", "norm_1": "norm", "norm_2": "norm"}
     for name, part in block.named_children():
-        part.register_forward_hook(lambda *_, name=name: ran.append(names.get(name, "norm")))
+        part.register_forward_hook(lambda *_, name=name: ran.append(names.get(name, name)))
     block(torch.randn(1, 3, 4))
     drawn = block_parts(block)
     assert [part for part in drawn if part not in ("split", "+")] == ran

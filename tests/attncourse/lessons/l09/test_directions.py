@@ -15,15 +15,6 @@ PLACES = torch.tensor([[0.42, 0.03], [0.02, 0.4], [0.44, 0.44]])
 NAMES = ["1 back", "3 back", "5 back"]
 
 
-def dots(ax, color):
-    """Return the dots of one color as [n, 2], and the size of each."""
-    lines = [line for line in ax.lines if line.get_marker() == "o"]
-    lines = [line for line in lines if to_hex(line.get_color()) == color]
-    return torch.tensor([line.get_xydata()[0].tolist() for line in lines]), [
-        line.get_markersize() for line in lines
-    ]
-
-
 def leads(weights, place, direction):
     """Return by how much a point leads the others, and the origin, in a direction."""
     rivals = torch.cat([weights[:place], weights[place + 1 :], torch.zeros(1, 2)])
@@ -35,12 +26,14 @@ def test_each_panel_s_direction_is_one_in_which_its_point_lies_furthest_out():
     assert titles(figure) == [f"to hear {name}" for name in NAMES]
     ((low, high),) = {limits for ax in figure.axes for limits in (ax.get_xlim(), ax.get_ylim())}
     for place, ax in enumerate(figure.axes):
-        lit, _ = dots(ax, palette.KEY_COLOR)
-        torch.testing.assert_close(lit, PLACES[place : place + 1])
-        feet, sizes = dots(ax, palette.QUERY_COLOR)
+        dots = {palette.KEY_COLOR: [], palette.QUERY_COLOR: []}
+        for line in ax.lines:
+            if line.get_marker() == "o" and to_hex(line.get_color()) in dots:
+                dots[to_hex(line.get_color())].append(line)
+        (lit,), feet = dots.values()
+        torch.testing.assert_close(torch.tensor(lit.get_xydata()[0]).float(), PLACES[place])
+        sizes = [foot.get_markersize() for foot in feet]
         assert sizes.index(max(sizes)) == place and sizes.count(max(sizes)) == 1
-        along = feet @ (feet[place] / feet[place].norm())
-        assert (along < along[place]).sum() == 2
         named = {text.get_text(): text.xy for text in ax.texts if text.get_text()}
         assert list(named) == NAMES
         torch.testing.assert_close(torch.tensor(list(named.values())), PLACES)
@@ -49,9 +42,12 @@ def test_each_panel_s_direction_is_one_in_which_its_point_lies_furthest_out():
         line = torch.tensor(arrow.xy).double() - torch.tensor(arrow.xyann).double()
         dotted = [torch.tensor(found.get_xydata()) for found in ax.lines if found.is_dashed()]
         torch.testing.assert_close(torch.stack(dotted)[:, 0].float(), PLACES)
-        for point, foot in dotted:
-            assert abs((point - foot) @ line) < 1e-6
-            assert abs(foot[0] * line[1] - foot[1] * line[0]) < 1e-6
+        for (point, end), foot in zip(dotted, feet, strict=True):
+            assert abs((point - end) @ line) < 1e-6
+            assert abs(end[0] * line[1] - end[1] * line[0]) < 1e-6
+            torch.testing.assert_close(torch.tensor(foot.get_xydata()[0]), end)
+        along = torch.stack(dotted)[:, 1] @ line
+        assert along.argmax() == place
         drawn = [*arrow.xy, *arrow.xyann, *torch.stack(dotted).flatten().tolist()]
         assert all(low < number < high for number in drawn)
 

@@ -30,8 +30,7 @@ def test_bars_on_one_scale_are_as_long_as_models_keep_bytes():
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        (1, "1 B"), (1023, "1023 B"), (69_120, "67.5 KiB"), (2**40, "1 TiB"),
-        (5 * 2**52, "2.048e+04 TiB"),
+        (1023, "1023 B"), (69_120, "67.5 KiB"), (5 * 2**52, "2.048e+04 TiB"),
     ],
 )  # fmt: skip
 def test_bytes_are_said_in_words(size, words):
