@@ -14,7 +14,7 @@ from attncourse.data import write_atomically
 from attncourse.training import RECIPES
 
 NAME, SEED = data.saved()[0]
-STEM = f"{NAME}-seed{SEED}"
+WEIGHTS, CARD = (f"{NAME}-seed{SEED}.{ending}" for ending in ("safetensors", "json"))
 LARGEST = 2_500_000  # bytes of all weights together
 
 
@@ -45,50 +45,41 @@ def test_a_card_says_how_its_weights_were_made(recipe, seed):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Let a copy of one model's files be what is saved."""
-    for ending in ("json", "safetensors"):
-        shutil.copy(data.FOLDER / f"{STEM}.{ending}", tmp_path)
+    for file in (WEIGHTS, CARD):
+        shutil.copy(data.FOLDER / file, tmp_path)
     monkeypatch.setattr(data, "FOLDER", tmp_path)
     return tmp_path
 
 
-def flip(path):
-    stored = bytearray(path.read_bytes())
+def flip(folder):
+    stored = bytearray((folder / WEIGHTS).read_bytes())
     stored[-1] ^= 1
-    path.write_bytes(stored)
+    (folder / WEIGHTS).write_bytes(stored)
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:1000])
+def cut(folder):
+    (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:1000])
+
+
+def without(name):
+    return lambda folder: (folder / name).unlink()
 
 
 def tell(**changes):
     """Return a function that changes what a card says."""
 
     def change(folder):
-        path = folder / f"{STEM}.json"
-        told = json.loads(path.read_text())
-        told.update(changes)
-        path.write_text(json.dumps({k: v for k, v in told.items() if v is not None}))
+        (folder / CARD).write_text(json.dumps(json.loads((folder / CARD).read_text()) | changes))
 
     return change
 
 
-def of_weights(change):
-    return lambda folder: change(folder / f"{STEM}.safetensors")
-
-
-def of_card(change):
-    return lambda folder: change(folder / f"{STEM}.json")
-
-
 AGAIN = f"python -m attncourse.training {NAME} --seed {SEED} --save"
 DAMAGES = {
-    "one bit": (of_weights(flip), ValueError, ["changed or damaged", AGAIN]),
-    "the end is missing": (of_weights(cut), ValueError, ["changed or damaged", AGAIN]),
-    "no weights": (of_weights(lambda path: path.unlink()), FileNotFoundError, ["missing", AGAIN]),
-    "no card": (of_card(lambda path: path.unlink()), FileNotFoundError, [NAME, "none"]),
-    "half a card": (of_card(cut), ValueError, ["card", "changed or damaged"]),
-    "a card without a name": (tell(command=None), ValueError, ["card", "command"]),
+    "one bit": (flip, ValueError, ["changed or damaged", AGAIN]),
+    "the end is missing": (cut, ValueError, ["changed or damaged", AGAIN]),
+    "no weights": (without(WEIGHTS), FileNotFoundError, ["missing", AGAIN]),
+    "no card": (without(CARD), FileNotFoundError, [NAME, "none"]),
     "a card with another name": (tell(license="none"), ValueError, ["card", "license"]),
     "another model": (tell(model={"length": 3}), ValueError, ["card", "model", AGAIN]),
     "a model of other sizes": (tell(model={**data.read_card(NAME, SEED).model, "length": 99}),

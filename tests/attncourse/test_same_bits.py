@@ -37,10 +37,9 @@ for name in ("concord", "names", "induction", "lookup"):
 def test_every_instruction_set_gives_the_same_bits():
     """Sums are added in other orders there: float32 parts at the first step."""
     told = set()
-    for capability in ("default", "avx2", None):
-        environment = os.environ | ({"ATEN_CPU_CAPABILITY": capability} if capability else {})
+    for environment in ({"ATEN_CPU_CAPABILITY": "default"}, {}):
         command = [sys.executable, "-c", TRAINING]
-        told.add(subprocess.check_output(command, env=environment, text=True))
+        told.add(subprocess.check_output(command, env=os.environ | environment, text=True))
     assert len(told) == 1 and len(told.pop().split()) == 8
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 
 import torch
@@ -23,7 +22,7 @@ def mesh(*shape):
 
 def everything(cases):
     """Return what all the functions below find, by their names: to start processes takes long."""
-    found = {work.__name__: work() for work in (own_heads_of_an_attention, refusals, rank_and_sum)}
+    found = {work.__name__: work() for work in (own_heads_of_an_attention, refusals)}
     return found | {"cases": compare_several(cases), "spoiled": compare_a_spoiled_one()}
 
 
@@ -93,13 +92,6 @@ def refusals():
     return said
 
 
-def rank_and_sum():
-    """Return this process's rank, the sum of all their numbers, and how many threads it has."""
-    numbers = torch.tensor([10 * (1 + dist.get_rank())])
-    dist.all_reduce(numbers)
-    return dist.get_rank(), int(numbers), torch.get_num_threads()
-
-
 def the_second(does, file):
     """Have the second process do something odd; each process adds its number to a file."""
     with open(file, "a", encoding="utf-8") as pids:
@@ -108,10 +100,6 @@ def the_second(does, file):
     if dist.get_rank() == 1:
         if does == "raise":
             raise ZeroDivisionError("by design")
-        if does == "exit":
-            os._exit(7)
-        if does == "leave":
-            sys.exit()
         if does in ("SIGKILL", "SIGSTOP"):
             os.kill(os.getpid(), getattr(signal, does))
         time.sleep(600)  # far longer than any test waits
