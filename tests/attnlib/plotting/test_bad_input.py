@@ -23,10 +23,6 @@ def draw(name, changes):
     return figure
 
 
-def parameters_of(name):
-    return inspect.signature(FIGURES[name]).parameters
-
-
 def wrong_values(value, optional):
     """What must be refused in the place of a good value: kind -> something wrong."""
     kind = next(kind for kind in WRONG if isinstance(value, kind))
@@ -84,29 +80,23 @@ WRONG = {
 }
 
 
-def wrong_cases(name):
-    """Yield what a figure's example makes wrong: the argument, the kind, the value."""
-    for argument, value in EXAMPLES[name].arguments.items():
-        optional = type(None) in get_args(parameters_of(name)[argument].annotation)
-        misfits = enumerate(EXAMPLES[name].misfits.get(argument, []))
-        wrong = wrong_values(value, optional) | {f"misfit {i}": misfit for i, misfit in misfits}
-        for kind, bad in wrong.items():
-            yield argument, kind, bad
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_cannot_be_drawn_is_refused_by_name(name):
     assert name in EXAMPLES, f"tests/tools/figure_examples.py lacks a good call of {name}"
-    missing = sorted(set(parameters_of(name)) - set(EXAMPLES[name].arguments))
+    parameters, example = inspect.signature(FIGURES[name]).parameters, EXAMPLES[name]
+    missing = sorted(set(parameters) - set(example.arguments))
     assert not missing, f"the example of {name} in tests/tools/figure_examples.py lacks {missing}"
     assert draw(name, {}).axes
-    for argument, kind, bad in wrong_cases(name):
-        if kind in EXAMPLES[name].drawn.get(argument, []):
-            assert draw(name, {argument: bad}).axes
-            continue
-        try:
-            draw(name, {argument: bad})
-        except (TypeError, ValueError) as error:
-            assert re.search(rf"\b{argument}\b", str(error)), f"{argument}, {kind}: {error}"
-        else:
-            pytest.fail(f"{argument}, {kind}: drawn")
+    for argument, value in example.arguments.items():
+        optional = type(None) in get_args(parameters[argument].annotation)
+        misfits = {f"misfit {i}": bad for i, bad in enumerate(example.misfits.get(argument, []))}
+        for kind, bad in (wrong_values(value, optional) | misfits).items():
+            if kind in example.drawn.get(argument, []):
+                assert draw(name, {argument: bad}).axes
+                continue
+            try:
+                draw(name, {argument: bad})
+            except (TypeError, ValueError) as error:
+                assert re.search(rf"\b{argument}\b", str(error)), f"{argument}, {kind}: {error}"
+            else:
+                pytest.fail(f"{argument}, {kind}: drawn")

@@ -51,11 +51,9 @@ def test_a_mask_leaves_blank_what_it_forbids_unless_it_has_weight():
         plot_beside(broken, right, mask=causal_mask(3))
 
 
-@pytest.mark.parametrize(
-    ("shape", "rows", "columns"), [((2, 3), [], list("abc")), ((3, 2), list("abc"), [])]
-)
 @pytest.mark.parametrize("factor", [1, 2])
-def test_tokens_stand_at_the_sides_that_have_as_many(shape, rows, columns, factor):
-    right, broken = torch.rand(2, *shape).softmax(-1)
-    ax = panels(plot_beside(right, factor * broken, list("abc")))[0]
-    assert (ticks(ax.yaxis), [name for name in ticks(ax.xaxis) if name]) == (rows, columns)
+def test_tokens_stand_at_the_sides_that_have_as_many(factor):
+    for shape, sides in (((2, 3), ([], list("abc"))), ((3, 2), (list("abc"), []))):
+        right, broken = torch.rand(2, *shape).softmax(-1)
+        ax = panels(plot_beside(right, factor * broken, list("abc")))[0]
+        assert (ticks(ax.yaxis), [name for name in ticks(ax.xaxis) if name]) == sides

@@ -55,14 +55,11 @@ def test_a_map_reads_as_it_was_given(sizes, mask_dims, any_blind, dtype, batch):
         assert "query" in figure.get_supylabel() and "key" in figure.get_supxlabel()
 
 
-def test_titles_take_the_colors_of_the_heads_that_they_name():
-    maps = panels(plotting.plot_heads(torch.eye(2).repeat(2, 1, 1), colors_of=[3, None]))
+def test_titles_have_the_heads_colors_and_keys_the_queries_labels():
+    weights = torch.eye(2).repeat(2, 1, 1)
+    maps = panels(plotting.plot_heads(weights, ["$a$", "$"], colors_of=[3, None]))
     assert [ax.title.get_color() for ax in maps] == [palette.head_color(3), palette.INK]
-
-
-def test_labels_of_the_keys_are_those_of_the_queries_if_there_are_no_others():
-    (ax,) = panels(plotting.plot_heads(torch.eye(2), ["$a$", "$"]))
-    assert ticks(ax.xaxis) == ticks(ax.yaxis) == [r"\$a\$", r"\$"]
+    assert ticks(maps[0].xaxis) == ticks(maps[0].yaxis) == [r"\$a\$", r"\$"]
 
 
 @pytest.mark.parametrize(("dtype", "off"), [(torch.float32, 3e-4), (torch.bfloat16, 4e-2)])

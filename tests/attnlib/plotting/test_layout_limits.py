@@ -1,6 +1,7 @@
 """Whatever the sizes, a figure fits a page, or it is refused and the error says what to do."""
 
 import re
+from itertools import cycle, islice
 
 import matplotlib
 import pytest
@@ -9,64 +10,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tools.figure_reading import panels, ticks, written_in
 
-from attnlib.plotting import plot_heads, plot_long_heads, plot_matrices, plot_seed_curves
+from attnlib.plotting import plot_heads, plot_long_heads, plot_matrices
 from attnlib.plotting.page import PHONE_WIDTH, phone_copy
 from attnlib.plotting.style import TALLEST
 
 SIZES = st.sampled_from([1, 2, 3, 7, 20, 60, 300, 2000])
 TEXTS = st.sampled_from(
-    ["a", "", "\n", "$", "$a$", "x" * 300, "\u0301", "\ud800", "中国", "😀", "العربية",
-     "a very long text with many words " * 9]
-) | st.text(max_size=6)  # fmt: skip
+    ["a", "", "\n", "$", "x" * 300, "\u0301", "\ud800", "中国", "😀", "a long text " * 25]
+)
 
 
 def maps(h, T_q, T_k):
     return torch.ones(h, T_q, T_k) / T_k
 
 
-def labels(data, count):
-    """Return some texts again and again: there are too many to draw each."""
-    few = data.draw(st.lists(TEXTS, min_size=1, max_size=4))
-    return (few * count)[:count]
-
-
-def heads_of(data, h, T_q, T_k):
-    texts = {"tokens": labels(data, T_q), "key_tokens": labels(data, T_k)}
-    texts["titles"] = labels(data, h)
-    return plot_heads(maps(h, T_q, T_k), **data.draw(st.sampled_from([{}, texts])))
-
-
-def matrices_of(data, count, rows, columns):
-    texts = {"row_labels": labels(data, rows), "column_labels": labels(data, columns)}
-    titles = [f"{i}{title}" for i, title in enumerate(labels(data, count))]
-    matrices = {title: torch.ones(rows, columns) for title in titles}
-    return plot_matrices(matrices, **data.draw(st.sampled_from([{}, texts])))
-
-
-def long_maps_of(data, h, n, m):
-    return plot_long_heads(maps(h, n, m), range(n), range(m))
-
-
-def curves_of(data, panels, curves, seeds):
-    named = [f"{i}{name}" for i, name in enumerate(labels(data, min(curves, 12)))]
-    drawn = {f"{i}": {name: torch.ones(2, 1) for name in named} for i in range(min(panels, 30))}
-    return plot_seed_curves([1, 2], drawn, x_label=data.draw(TEXTS))
-
-
-FIGURES = {
-    "weights": heads_of, "matrices": matrices_of, "maps": long_maps_of, "panels": curves_of,
-}  # fmt: skip
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of texts without a font
-@pytest.mark.parametrize("argument", FIGURES)
+@pytest.mark.parametrize("argument", ["weights", "matrices"])
 @settings(max_examples=6, derandomize=True)
-@given(count=st.sampled_from([1, 2, 5, 12, 30, 500]), rows=SIZES, columns=SIZES, data=st.data())
-def test_a_page_can_hold_it_or_the_error_says_what_to_do(argument, count, rows, columns, data):
-    if count * rows * columns > 10**5:
+@given(st.sampled_from([1, 2, 5, 12, 30, 500]), SIZES, SIZES, st.lists(TEXTS, min_size=1))
+def test_a_page_can_hold_it_or_the_error_says_what_to_do(argument, count, rows, columns, texts):
+    if count * rows * columns > 2 * 10**4:
         return
+    of_rows, of_columns, titles = ([*islice(cycle(texts), n)] for n in (rows, columns, count))
     try:
-        figure = FIGURES[argument](data, count, rows, columns)
+        if argument == "weights":
+            shown = maps(count, rows, columns)
+            figure = plot_heads(shown, of_rows, key_tokens=of_columns, titles=titles)
+        else:
+            shown = {f"{i}{title}": torch.ones(rows, columns) for i, title in enumerate(titles)}
+            figure = plot_matrices(shown, row_labels=of_rows, column_labels=of_columns)
     except ValueError as error:
         assert argument in str(error) and re.search("draw|pools", str(error)), error
         return
@@ -77,12 +49,15 @@ def test_a_page_can_hold_it_or_the_error_says_what_to_do(argument, count, rows, 
     assert phone is None or phone.get_figwidth() == PHONE_WIDTH
 
 
-@pytest.mark.parametrize(
-    ("h", "T", "columns"),
-    [(1, 20, 1), (12, 20, 3), (48, 20, 7), (9, 4, 4), (2, 512, 2), (2, 1000, 1)],
-)
-def test_more_heads_stand_in_more_columns(h, T, columns):
-    assert plot_heads(maps(h, T, T)).axes[0].get_gridspec().ncols == columns
+def test_more_heads_stand_in_more_columns():
+    sizes = {(1, 20): 1, (12, 20): 3, (48, 20): 7, (9, 4): 4, (2, 512): 2, (2, 1000): 1}
+    for (h, T), columns in sizes.items():
+        assert plot_heads(maps(h, T, T)).axes[0].get_gridspec().ncols == columns
+    for h, columns in {1: 1, 4: 2, 24: 4}.items():
+        figure = plot_long_heads(maps(h, 6, 6), range(6), range(6))
+        assert figure.axes[0].get_gridspec().ncols == columns
+        narrow = phone_copy(figure)
+        assert narrow is None or narrow.axes[0].get_gridspec().ncols <= 2
 
 
 @pytest.mark.parametrize(
@@ -107,12 +82,13 @@ def test_more_cells_than_a_file_should_have_are_refused():
         plot_long_heads(few, range(2000), range(2000))
 
 
-@pytest.mark.parametrize(("T_q", "T_k"), [(1, 1000), (1500, 2)])
-def test_one_query_is_no_line_and_one_key_no_tower(T_q, T_k):
-    figure = plot_heads(maps(1, T_q, T_k))
-    figure.draw_without_rendering()
-    width, height = figure.axes[0].get_window_extent().size / figure.dpi  # inches
-    assert 0.2 < height < 9 and 0.2 < width < 7
+def test_one_query_is_no_line_and_one_key_no_tower_and_no_title_is_cut():
+    for T_q, T_k in ((1, 1000), (1500, 2), (9, 9)):
+        figure = plot_heads(maps(3, T_q, T_k), titles=["head"] * 3)
+        figure.draw_without_rendering()
+        width, height = figure.axes[0].get_window_extent().size / figure.dpi  # inches
+        assert 0.2 < height < 9 and 0.2 < width < 7
+        assert figure.get_tightbbox().y1 <= figure.get_figheight()
 
 
 def test_labels_without_room_are_left_out_and_ticks_show_whose_the_others_are():
@@ -124,13 +100,6 @@ def test_labels_without_room_are_left_out_and_ticks_show_whose_the_others_are():
         assert axis.get_major_ticks()[0].tick1line.get_markersize() > 0
     few = plot_heads(maps(1, 20, 20), list("abcdefghijklmnopqrst")).axes[0].yaxis
     assert len(ticks(few)) == 20 and few.get_major_ticks()[0].tick1line.get_markersize() == 0
-
-
-@pytest.mark.parametrize(("h", "T"), [(1, 9), (3, 1), (3, 9)])
-def test_no_title_is_cut(h, T):
-    figure = plot_heads(maps(h, T, T), ["a"] * T, titles=["head"] * h)
-    figure.draw_without_rendering()
-    assert figure.get_tightbbox().y1 <= figure.get_figheight()
 
 
 def test_numbers_stand_where_they_can_be_read():

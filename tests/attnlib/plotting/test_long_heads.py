@@ -47,14 +47,11 @@ def test_a_map_reads_as_it_was_computed(h, sizes, causal, masked, half):
     assert [text.split(":")[0] for text in legend(figure)] == meanings
 
 
-def test_each_map_is_hatched_where_its_own_queries_are_fully_masked():
+def test_hatches_are_a_head_s_own_cells_are_counted_where_they_lie_and_shades_show_little():
     maps = torch.eye(6).repeat(2, 1, 1)
     maps[0, [0, 3, 4]] = 0
     first, second = panels(plot_long_heads(maps, range(12), range(12)))  # cells of 2 tokens
     assert hatched(first) == [(-0.5, 1.5), (5.5, 9.5)] and hatched(second) == []
-
-
-def test_cells_are_counted_where_they_lie_and_spread_attention_has_shades():
     figure = plot_long_heads(torch.eye(3), range(200, 206), range(194, 200), titles=["sharp"])
     (ax,) = panels(figure)
     assert ax.get_title() == "sharp"
@@ -72,11 +69,3 @@ def test_few_queries_or_few_keys_can_still_be_seen(T_q, T_k, shape):
         (ax,) = panels(drawing)
         width, height = ax.get_window_extent().size / drawing.dpi  # inches
         assert width > 1 and height / width == pytest.approx(shape)
-
-
-@pytest.mark.parametrize(("h", "columns"), [(1, 1), (4, 2), (24, 4)])
-def test_more_heads_stand_in_more_columns(h, columns):
-    figure = plot_long_heads(torch.eye(6).repeat(h, 1, 1), range(6), range(6))
-    assert panels(figure)[0].get_gridspec().ncols == columns
-    narrow = phone_copy(figure)
-    assert narrow is None or panels(narrow)[0].get_gridspec().ncols <= 2

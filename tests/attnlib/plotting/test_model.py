@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.patches import Circle
 from matplotlib.transforms import Bbox
+from tools.figure_reading import overlaps, written
 
 from attnlib import palette, plotting
 from attnlib.plotting.model import LIT_COLOR, PARTS
@@ -80,14 +81,13 @@ def test_all_its_colors_have_others_in_the_dark():
 @pytest.mark.parametrize("on_phone", [False, True])
 def test_every_label_has_room_and_no_line_leaves_the_figure(on_phone):
     figure = drawing((), on_phone)
-    figure.draw_without_rendering()
-    ax = figure.axes[0]
-    words = [text.get_window_extent() for text in ax.texts if text.get_text()]
-    boxes = [patch.get_window_extent() for patch in ax.patches]
+    (ax,), texts = figure.axes, written(figure)
+    assert overlaps(texts) == []
+    inches = figure.dpi_scale_trans.inverted()
+    boxes = [patch.get_window_extent().transformed(inches) for patch in ax.patches]
     edges = [Bbox.from_extents(x, box.y0, x, box.y1) for box in boxes for x in (box.x0, box.x1)]
-    for word in words:
-        assert figure.bbox.count_contains(word.corners()) == 4
-        assert not any(word.overlaps(other) for other in words if other is not word)
-        assert not any(word.overlaps(edge) for edge in edges)
+    for text in texts:
+        assert figure.bbox_inches.count_contains(text.box.corners()) == 4
+        assert not text.box.count_overlaps(edges)
     for line in ax.lines:
         assert ((line.get_xydata() >= 0) & (line.get_xydata() <= figure.get_size_inches())).all()

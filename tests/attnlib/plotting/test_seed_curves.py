@@ -40,13 +40,10 @@ def test_curves_show_every_seed_and_join_their_medians(columns):
     assert {ax.get_gridspec().ncols for ax in phone_copy(figure).axes} == {1}
 
 
-def test_many_points_make_a_line_a_seed_on_a_linear_axis():
+def test_many_points_make_a_line_a_seed_and_points_that_count_stand_evenly_apart():
     ax = draw(range(9), {"loss": {"a": torch.randn(9, 2)}}).axes[0]
     assert ax.get_xscale() == "linear"
     assert {line.get_marker() for line in ax.lines} <= {"", "None"}
     assert {line.get_linestyle() for line in ax.lines} == {"-"}
-
-
-def test_points_that_count_stand_evenly_apart():
     ax = draw([0, 1, 2], {"loss": {"a": torch.ones(3, 2)}}, linear_x=True).axes[0]
     assert ax.get_xscale() == "linear" and ticks(ax.xaxis) == ["0", "1", "2"]
