@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.nanogpt import randomize
+from tools.modules import randomize
 from tools.refusing import refusals
 
 from attnlib import TransformerBlock
@@ -76,15 +76,6 @@ def test_the_same_with_a_cache_and_without(data):
     assert options["stop"] is not None or found.shape == (B, T + steps)
 
 
-def test_with_a_cache_each_step_looks_at_one_token():
-    seen = []
-    model = small()
-    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
-    generate(model, BEGIN, 4)
-    generate(model, BEGIN, 4, use_cache=False)
-    assert seen == [3, 1, 1, 1, 3, 4, 5, 6]
-
-
 def test_tokens_are_drawn_as_often_as_the_model_says():
     logits = [0.0, 1.0, 2.0, -1.0]
     for temperature in (1, 0.5, 2):
@@ -94,14 +85,6 @@ def test_tokens_are_drawn_as_often_as_the_model_says():
     assert shares(logits, top_k=2) == pytest.approx([0, first, second, 0], abs=0.015)
     alike = shares([1.0, 1.0, 1.0, 1.0, 0.0], top_k=2)
     assert sum(share > 0 for share in alike) == 2  # no more than asked
-
-
-def test_a_seed_gives_the_same_text_and_leaves_other_random_numbers_alone():
-    model = small()
-    state = torch.get_rng_state()
-    first, again, other = (generate(model, BEGIN, 6, generator=seeded(s)) for s in (1, 1, 2))
-    assert torch.equal(first, again) and not torch.equal(first, other)
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_a_text_that_has_stopped_is_filled_up_and_the_others_go_on():
@@ -119,9 +102,16 @@ def test_a_text_that_has_stopped_is_filled_up_and_the_others_go_on():
     assert generate(said, torch.tensor([[0], [1]]), 8).shape == (2, 9)
 
 
-def test_the_model_is_left_as_it_was():
-    model = small(dropout=0.5).train()
+def test_a_seed_gives_the_same_text_and_the_model_and_other_random_numbers_are_left_alone():
+    model, state, seen = small(dropout=0.5).train(), torch.get_rng_state(), []
     model.blocks[1].eval()
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
+    first, again, other = (generate(model, BEGIN, 6, generator=seeded(s)) for s in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert seen == 3 * [3, 1, 1, 1, 1, 1]  # with a cache each step looks at one token
+    generate(model, BEGIN, 4, use_cache=False)
+    assert seen[-4:] == [3, 4, 5, 6]
     first, again = (generate(model, BEGIN, 6, temperature=0) for _ in range(2))
     assert torch.equal(first, again)  # nothing dropped out
     assert model.training and model.blocks[0].attention.training
@@ -154,8 +144,7 @@ test_what_does_not_fit_is_refused = refusals({
 })  # fmt: skip
 
 
-@pytest.mark.parametrize("temperature", [0, 1])
-@pytest.mark.parametrize("logit", [math.nan, math.inf])
-def test_logits_that_are_not_finite_are_refused(temperature, logit):
-    with pytest.raises(ValueError, match=r"logits .*finite"):
-        go(Constant([0.0, logit]), BEGIN * 0, temperature=temperature)
+def test_logits_that_are_not_finite_are_refused():
+    for temperature, logit in ((0, math.nan), (1, math.nan), (0, math.inf), (1, math.inf)):
+        with pytest.raises(ValueError, match=r"logits .*finite"):
+            go(Constant([0.0, logit]), BEGIN * 0, temperature=temperature)

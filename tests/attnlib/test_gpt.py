@@ -2,6 +2,7 @@
 
 import copy
 import io
+import math
 import pickle
 from functools import partial
 from itertools import pairwise
@@ -10,7 +11,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.nanogpt import randomize
+from tools.modules import randomize
+from tools.refusing import refusals
 
 from attnlib import KVCache, LayerNorm, RMSNorm
 from attnlib.model import GPT, TransformerModel
@@ -33,16 +35,12 @@ def small(**options):
     return randomize(GPT(11, 7, 8, 4, 2, **{"dtype": torch.float64} | options))
 
 
-@pytest.mark.parametrize(
-    ("sizes", "options", "parameters"),
-    [
+def test_famous_sizes():
+    for sizes, options, parameters in (
         ((27, 16, 16, 4, 1), MICROGPT, 4_192),
-        ((50_257, 1024, 1600, 25, 48), GPT2, 1_557_611_200),
-    ],
-    ids=["microgpt", "GPT-2 XL"],
-)
-def test_famous_sizes(sizes, options, parameters):
-    assert count(GPT(*sizes, **options, device="meta")) == parameters
+        ((50_257, 1024, 1600, 25, 48), GPT2, 1_557_611_200),  # GPT-2 XL
+    ):
+        assert count(GPT(*sizes, **options, device="meta")) == parameters
 
 
 def test_what_each_option_takes_or_adds():
@@ -64,9 +62,6 @@ def test_it_is_a_causal_model_of_pre_norm_blocks():
     assert [block.feed_forward.d_ff for block in model.blocks] == [32, 32]
     assert [block.dropout for block in small(dropout=0.5).blocks] == [0.5, 0.5]
     assert type(model.final_norm) is LayerNorm
-    whole = model(TOKENS).logits["next"]
-    assert whole.shape == (2, 5, 11)
-    torch.testing.assert_close(model(TOKENS[:, :3]).logits["next"], whole[:, :3])
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -75,15 +70,15 @@ def test_at_first_every_token_is_nearly_as_likely(tied):
     for weight in (model.token_embedding.weight, model.readouts["next"].weight):
         assert weight.std().item() == pytest.approx(0.02, rel=0.1)
     losses = -model(torch.randint(27, (20, 16))).logits["next"].log_softmax(-1)
-    assert losses.mean().item() == pytest.approx(torch.tensor(27.0).log().item(), abs=0.02)
+    assert losses.mean().item() == pytest.approx(math.log(27), abs=0.02)
 
 
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary", None])
-def test_positions_tell_the_order_of_what_went_before(positions):
+def test_positions_tell_the_order_of_what_went_before():
     """In one layer: with several, a token's place shows in how many it can look at."""
-    model = GPT(11, 7, 8, 4, positions=positions, std=0.5, dtype=torch.float64)
-    one, other = model(torch.tensor([[3, 4, 5, 6], [4, 3, 5, 6]])).logits["next"][:, -1]
-    assert torch.allclose(one, other, atol=1e-12) == (positions is None)
+    for positions in ("learned", "sinusoidal", "rotary", None):
+        model = GPT(11, 7, 8, 4, positions=positions, std=0.5, dtype=torch.float64)
+        one, other = model(torch.tensor([[3, 4, 5, 6], [4, 3, 5, 6]])).logits["next"][:, -1]
+        assert torch.allclose(one, other, atol=1e-12) == (positions is None)
 
 
 @pytest.mark.parametrize("options", [{}, GPT2], ids=["untied", "tied"])
@@ -113,21 +108,10 @@ def test_a_tied_readout_is_the_embedding():
     wanted = x @ model.token_embedding.weight.T
     torch.testing.assert_close(model.readouts["next"](x), wanted)
     model(TOKENS).logits["next"].sum().backward()
-    unseen = model.token_embedding.weight.grad[7]  # no token 7 came in: it was read out alone
-    assert unseen.abs().max() > 0
+    assert model.token_embedding.weight.grad[7].any()  # no token 7 came in: it was read out alone
     moved = model.float()
     assert moved.readouts["next"].weight.dtype == torch.float32
     assert moved(TOKENS).logits["next"].dtype == torch.float32
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("options", [GPT2, {"positions": "rotary", "num_kv_heads": 2}], ids=str)
-def test_it_is_compiled_and_exported(options):
-    model = small(**options).eval()
-    exported = torch.export.export(model, (TOKENS,)).module()
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    for other in (exported, compiled):
-        torch.testing.assert_close(other(TOKENS).logits, model(TOKENS).logits)
 
 
 @given(st.data())
@@ -162,8 +146,8 @@ def test_refused_tokens_and_uneven_caches_change_nothing():
         model(TOKENS[:, :1], caches=caches)
 
 
-@pytest.mark.parametrize("wrong", [0, "8"])
-def test_a_width_that_is_none_is_refused(wrong):
-    """All else is refused by what it is handed on to."""
-    with pytest.raises((TypeError, ValueError), match=r"^d_model "):
-        GPT(11, 7, wrong, 4)
+# All else is refused by what it is handed on to.
+test_a_width_that_is_none_is_refused = refusals({
+    TypeError: {partial(GPT, 11, 7, num_heads=4): {"d_model": ["8"]}},
+    ValueError: {partial(GPT, 11, 7, num_heads=4): {"d_model": [0]}},
+})  # fmt: skip

@@ -3,6 +3,7 @@
 import math
 from functools import partial
 from itertools import pairwise
+from unittest import mock
 
 import pytest
 import torch
@@ -63,14 +64,9 @@ def cases(draw):
     return q, k, {"causal": causal, "key_mask": key_mask}
 
 
-@pytest.fixture
-def small_tiles(monkeypatch):
-    """Strips and tiles so small that every test crosses their borders."""
-    monkeypatch.setattr("attnlib.heatmap.STRIP", 7)
-    monkeypatch.setattr("attnlib.heatmap._strip.TILE", 11)
-
-
-@pytest.mark.usefixtures("small_tiles")
+# Strips and tiles so small that maps cross their borders.
+@mock.patch("attnlib.heatmap.STRIP", 7)
+@mock.patch("attnlib.heatmap._strip.TILE", 11)
 @given(cases(), st.integers(1, 45), st.booleans())
 def test_cells_are_those_of_the_dense_map(case, grid, autocast):
     q, k, limits = case
@@ -81,14 +77,6 @@ def test_cells_are_those_of_the_dense_map(case, grid, autocast):
     tolerance = {"atol": 1e-12, "rtol": 1e-9} if q.dtype == F64 else {"atol": 1e-4, "rtol": 1e-4}
     assert found.dtype == torch.promote_types(q.dtype, torch.float32) and not found.requires_grad
     torch.testing.assert_close(found.double(), expected, **tolerance)
-
-
-@pytest.mark.parametrize("causal", [True, False])
-def test_in_tiles_of_full_size(causal):
-    q, k = torch.randn(1, 4, 1300, 8, dtype=F64) * 3, torch.randn(1, 2, 1300, 8, dtype=F64)
-    found = attention_heatmap(q, k, grid=20, causal=causal)
-    expected = pooled(dense(q, k, causal=causal), 20)
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
 
 
 def test_scores_far_below_zero_beside_masked_keys():
@@ -111,12 +99,13 @@ def test_numbers_that_are_not_finite_are_refused_unless_masked(value):
         attention_heatmap(q, k)
 
 
-@pytest.mark.parametrize(
-    ("T", "grid", "edges"),
-    [(10, 4, [0, 3, 6, 9, 10]), (3, 256, [0, 1, 2, 3]), (8, 4, [0, 2, 4, 6, 8])],
-)
-def test_edges(T, grid, edges):
-    assert cell_edges(T, grid) == edges
+def test_edges():
+    for T, grid, edges in (
+        (10, 4, [0, 3, 6, 9, 10]),
+        (3, 256, [0, 1, 2, 3]),
+        (8, 4, range(0, 9, 2)),
+    ):
+        assert cell_edges(T, grid) == list(edges)
 
 
 def pool(q=(2, 4, 5, 3), k=(2, 2, 5, 3), **options):

@@ -62,16 +62,12 @@ def test_a_shape_fits_or_is_refused(dims):
             combine_masks(SCORES[dims], CPU, key_mask=torch.ones(shape, dtype=torch.bool))
 
 
-def test_masks_stay_as_small_as_they_come():
+def test_masks_stay_as_small_as_they_come_and_causality_alone_needs_none():
     """Broadcasting is left to the softmax: no [B, h, T_q, T_k] copy of a small mask."""
     assert combine_masks((8, 16, 4, 4), CPU) is None
     assert combine_masks((8, 16, 4, 4), CPU, causal=True).shape == (4, 4)
-    assert combine_masks((8, 16, 1, 4), CPU, causal=True, past=3) is None
     key_mask = torch.ones(8, 4, dtype=torch.bool)
     assert combine_masks((8, 16, 4, 4), CPU, key_mask=key_mask).shape == (8, 1, 1, 4)
-
-
-def test_causality_alone_needs_no_mask():
     q = torch.randn(2, 3, 4, 5)
     assert AttentionMask.of(q, q) == AttentionMask()
     assert AttentionMask.of(q, q, causal=True) == AttentionMask(is_causal=True)

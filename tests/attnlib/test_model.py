@@ -8,11 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.nanogpt import randomize
+from tools.modules import randomize
 from tools.refusing import refusals
 from torch import nn
 
-from attncourse import tasks
 from attnlib import FeedForward, KVCache, LayerNorm, MultiHeadAttention, RMSNorm, TransformerBlock
 from attnlib.model import TaskSizes, TransformerModel
 from attnlib.positions import RotaryPositions, SinusoidalPositions
@@ -35,33 +34,19 @@ def model_of(*blocks, **options):
     return TransformerModel(11, 7, blocks, {"A": 4}, **options)
 
 
-def concord():
-    """The model that learns the language Concord."""
-    return TransformerModel.of_sizes(tasks.concord, d_model=64, num_heads=4)
-
-
-def test_the_model_of_concord():
-    model = concord()
-    attention = {f"attention.W_{one}.weight" for one in "qkvo"}
-    assert model.blocks[0].state_dict().keys() == attention | {"norm_1.gain", "norm_1.bias"}
-    assert sum(parameter.numel() for parameter in model.parameters()) == 25_088
-    assert model.blocks[0].norm_position == "pre" and type(model.final_norm) is LayerNorm
-
-
 def test_where_training_begins():
     made = []
     for _ in range(2):
         torch.manual_seed(3)
-        made.append(concord())
+        made.append(TransformerModel.of_sizes(SIZES, 512, 4, embedding_std=0.5))
     model, again = made
     torch.testing.assert_close(model.state_dict(), again.state_dict(), rtol=0, atol=0)
+    usual = TransformerModel.of_sizes(SIZES, 512, 4).token_embedding.weight
+    assert usual.std().item() == pytest.approx(0.02, rel=0.05)
     for embedding in (model.token_embedding, model.position_embedding):
-        assert embedding.weight.std().item() == pytest.approx(0.02, rel=0.05)
-    wide = TransformerModel.of_sizes(SIZES, 512, 4, embedding_std=0.5)
-    for embedding in (wide.token_embedding, wide.position_embedding):
         assert embedding.weight.std().item() == pytest.approx(0.5, rel=0.05)
         before = embedding.weight.clone()
-        wide.reset_parameters()
+        model.reset_parameters()
         assert not torch.equal(embedding.weight, before)
     for readout in (*model.readouts.values(), model.blocks[0].attention.W_q):
         bound = (6 / sum(readout.weight.shape)) ** 0.5  # Xavier-uniform
@@ -107,7 +92,6 @@ def test_it_is_its_parts_one_after_the_other(data, norm_position, causal):
 def test_only_blocks_that_normalize_their_input_need_a_norm_at_the_end():
     assert type(model_of(block(), block()).final_norm) is LayerNorm
     assert type(model_of(block(norm_position="post")).final_norm) is nn.Identity
-    assert type(model_of(block(norm_position=None)).final_norm) is nn.Identity
     assert type(model_of(block(), final_norm=nn.Identity()).final_norm) is nn.Identity
     assert model_of(block(), dtype=torch.bfloat16).final_norm.gain.dtype == torch.bfloat16
     own = RMSNorm(8)
@@ -157,23 +141,16 @@ def test_a_description_builds_the_same_model(data):
     )
 
 
-class Doubled(nn.Linear):
-    def forward(self, x):
-        return 2 * super().forward(x)
-
-
-class Backwards(RotaryPositions):
-    pass
-
-
-class Sandwich(TransformerBlock):
-    pass
+def heir(of, *sizes):
+    """Return a part whose class is another, which may compute otherwise."""
+    return type("Mine", (of,), {})(*sizes)
 
 
 NOT_PLAIN = {  # the place of a part that no description can say -> what stands there
-    "blocks.0": Sandwich(8, 4), "blocks.1.feed_forward": nn.Linear(8, 8),
-    "blocks.0.attention.W_o": Doubled(8, 8), "blocks.0.feed_forward.W_2": Doubled(6, 8),
-    "blocks.0.attention.rotary": Backwards(), "readouts.A": Doubled(8, 4),
+    "blocks.0": heir(TransformerBlock, 8, 4), "blocks.1.feed_forward": nn.Linear(8, 8),
+    "blocks.0.attention.W_o": heir(nn.Linear, 8, 8), "readouts.A": heir(nn.Linear, 8, 4),
+    "blocks.0.feed_forward.W_2": heir(nn.Linear, 6, 8),
+    "blocks.0.attention.rotary": heir(RotaryPositions),
     "final_norm": nn.LayerNorm(8), "position_embedding": SinusoidalPositions(8, base=10.0),
     "blocks.0.attention.W_v": nn.Linear(8, 8),  # with a bias
     "more": nn.Linear(2, 2),
@@ -199,7 +176,7 @@ def test_hooks_shared_weights_and_heirs_are_not_described():
     with pytest.raises(ValueError, match="shared"):
         model.spec()
     with pytest.raises(TypeError, match=r"^the model .*Mine"):
-        type("Mine", (TransformerModel,), {})(11, 7, [block()], {"A": 2}).spec()
+        heir(TransformerModel, 11, 7, [block()], {"A": 2}).spec()
 
 
 def places(value, path=()):
@@ -225,6 +202,11 @@ OTHER["blocks"][1]["rotary"] = {"base": 30.0, "interleaved": False}
 
 
 def test_a_damaged_description_is_refused_in_words():
+    for wrong, named in (({**DESCRIPTION, "x": True}, "unknown: x"), ({"length": 7}, "have")):
+        with pytest.raises(ValueError, match=rf"^spec must .*{named}"):
+            TransformerModel.of_spec(wrong)
+    with pytest.raises(TypeError, match=r"^spec must be"):
+        TransformerModel.of_spec(None)
     for spec in (DESCRIPTION, OTHER):
         for path in list(places(spec))[1:]:
             for value in ("wrong", -1, [None], {"x": None}):
@@ -242,20 +224,12 @@ def test_what_is_as_it_always_was_is_not_told():
     assert OTHER["positions"] == "sinusoidal" and OTHER["final_norm"]["gain"] is False
 
 
-def test_a_description_has_all_its_names_and_no_other():
-    for wrong, named in (({**DESCRIPTION, "x": True}, "unknown: x"), ({"length": 7}, "have"),
-                         (None, "be")):  # fmt: skip
-        with pytest.raises((TypeError, ValueError), match=rf"^spec must .*{named}"):
-            TransformerModel.of_spec(wrong)
-
-
 NEXT = TaskSizes(11, 7, {"next": 11}, causal=True)
 
 
-def made(vocabulary_size=11, length=7, blocks=None, readouts=None, **options):
-    blocks = [block()] if blocks is None else blocks
-    readouts = {"A": 4} if readouts is None else readouts
-    return TransformerModel(vocabulary_size, length, blocks, readouts, **options)
+def made(**changes):
+    sizes = {"vocabulary_size": 11, "length": 7, "blocks": [block()], "readouts": {"A": 4}}
+    return TransformerModel(**sizes | changes)
 
 
 def ask(tokens=TOKENS, **options):

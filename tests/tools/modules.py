@@ -17,6 +17,14 @@ def make_module(d_model, num_heads, **options):
     return module
 
 
+def randomize(model):
+    """Draw all parameters anew: biases aren't 0, gains aren't 1, heads have opinions."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            nn.init.normal_(parameter, std=0.4)
+    return model.eval()
+
+
 def random_mask(*shape):
     """A random mask with at least one row that may look nowhere."""
     mask = torch.rand(*shape) < 0.6

@@ -44,5 +44,5 @@ def refusals(
 
 def assert_named(error: type[Exception], named: str, call: Callable[[], object]) -> None:
     """Fail unless a call raises such an error whose message begins with an argument's name."""
-    with pytest.raises(error, match=rf"^(each of )?{named}\b"):
+    with pytest.raises(error, match=rf"^(each (row )?of )?{named}\b"):
         call()
