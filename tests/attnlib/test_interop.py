@@ -1,99 +1,23 @@
-"""Loaded attention computes what the one that it comes from computes, wherever that was saved.
+"""Loaded attention computes what the one that it comes from computes: modules, four projections.
 
-Models are tiny, random and made by `transformers`, which looks up nothing anywhere; other families
-are compared in `test_interop_families.py`.
+Models of `transformers` are compared in `test_interop_families.py`.
 """
-
-import os
 
 import pytest
 import torch
-from tools.modules import F64
-from tools.nanogpt import NanoGPT, randomize
+from tools.modules import F64, make_module, randomize
+from tools.refusing import assert_refused
 from torch import nn
+from torch.nn.utils import parametrizations
 
-from attnlib import interop, padding_mask
-
-os.environ["HF_HUB_OFFLINE"] = "1"
-KEY_MASK = padding_mask(torch.tensor([5, 2]), 5)
-
-# All sizes differ: B 2, T 5, h 4, d_k 6.
-GPT2 = {"n_embd": 24, "n_head": 4, "n_layer": 3, "vocab_size": 31, "n_positions": 17}
-BERT = {
-    "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 11,
-    "vocab_size": 31, "max_position_embeddings": 17,
-}  # fmt: skip
-GPT2_PARTS = "attn.c_attn", "attn.c_proj"  # what a layer's attention does first and last
-BERT_PARTS = "attention.self.query", "attention.output.dense"
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "load", "sizes", "layers", "parts"),
-    [
-        ("GPT2Model", "file", interop.from_gpt2, GPT2, "h", GPT2_PARTS),
-        ("GPT2LMHeadModel", "with buffers", interop.from_gpt2, GPT2, "transformer.h", GPT2_PARTS),
-        ("BertModel", "path as text", interop.from_bert, BERT, "encoder.layer", BERT_PARTS),
-        ("BertForMaskedLM", "state dict", interop.from_bert, BERT, "bert.encoder.layer",
-            BERT_PARTS),
-    ],
-)  # fmt: skip
-def test_each_layer_has_the_outputs_and_weights_that_it_had(
-    name, kind, load, sizes, layers, parts, tmp_path
-):
-    transformers = pytest.importorskip("transformers")
-    causal = "GPT2" in name
-    config = getattr(transformers, "GPT2Config" if causal else "BertConfig")
-    model = randomize(getattr(transformers, name)(config(**sizes, attn_implementation="eager")))
-    source = model.state_dict()
-    if kind == "with buffers":  # the masks of old files
-        source[f"{layers}.2.attn.bias"] = torch.ones(1, 1, 17, 17).bool()
-        source[f"{layers}.2.attn.masked_bias"] = torch.tensor(-1e4)
-    elif kind != "state dict":
-        model.save_pretrained(tmp_path)
-        source = tmp_path / "model.safetensors"
-        source = str(source) if kind == "path as text" else source
-    assert interop.layers(source) == [0, 1, 2]
-    inputs, outputs = {}, {}
-    for layer in range(3):
-        first, last = (model.get_submodule(f"{layers}.{layer}.{part}") for part in parts)
-        first.register_forward_hook(lambda _, x, __, i=layer: inputs.update({i: x[0]}))
-        last.register_forward_hook(lambda _, __, y, i=layer: outputs.update({i: y}))
-    for limits in ({}, {"key_mask": KEY_MASK}):
-        asked = {"attention_mask": KEY_MASK.long()} if limits else {}
-        with torch.no_grad():
-            found = model(torch.randint(31, (2, 5)), output_attentions=True, **asked)
-        for layer in range(3):
-            attention = load(source, layer, num_heads=4)
-            result = attention(inputs[layer], causal=causal, need_weights=True, **limits)
-            wanted = outputs[layer], found.attentions[layer]
-            torch.testing.assert_close(result, wanted, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("bias", "prefix"), [(True, "_orig_mod.transformer."), (False, "")])
-def test_nanogpt(bias, prefix, recwarn):
-    """Layers are counted, not spelled: 10 comes after 9, and 1 isn't 11."""
-    theirs = randomize(NanoGPT(bias, d=21, h=3, layers=12)).transformer
-    state = {f"{prefix}{name}": tensor for name, tensor in theirs.state_dict().items()}
-    assert interop.layers(state) == list(range(12))
-    x = torch.randn(2, 5, 21)
-    for layer in (1, 11):
-        attention = interop.from_nanogpt(state, layer, num_heads=3)
-        found = attention(x, causal=True, need_weights=True)
-        torch.testing.assert_close(found, theirs["h"][layer].attn(x), atol=1e-5, rtol=1e-5)
-        assert (attention.W_o.bias is not None) == bias
-    assert bool(recwarn.list) == bias  # which GPTBigCode's tensors have, too
-
-
-def torch_module(**options):
-    """A random nn.MultiheadAttention: h 4, d_k 3."""
-    options = {"batch_first": True, "dtype": F64} | options
-    return randomize(nn.MultiheadAttention(12, 4, **options))
+from attnlib import interop
 
 
 @pytest.mark.parametrize(("bias", "batch_first"), [(True, True), (False, False)])
 @pytest.mark.parametrize("widths", [{}, {"kdim": 7, "vdim": 5}], ids=str)
 def test_torch(bias, batch_first, widths):
-    theirs = torch_module(bias=bias, batch_first=batch_first, **widths)
+    options = {"bias": bias, "batch_first": batch_first, "dtype": F64, **widths}
+    theirs = randomize(nn.MultiheadAttention(12, 4, **options))
     key = torch.randn(2, 6, widths.get("kdim", 12), dtype=F64)
     value = torch.randn(2, 6, widths.get("vdim", 12), dtype=F64)
     inputs = (torch.randn(2, 5, 12, dtype=F64), key, value)
@@ -107,9 +31,70 @@ def test_torch(bias, batch_first, widths):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_torch_settings_stay(training):
-    theirs = torch_module(dropout=0.3, dtype=torch.bfloat16).train(training)
-    ours = interop.from_torch(theirs)
+    options = {"dropout": 0.3, "dtype": torch.bfloat16, "device": "meta"}
+    ours = interop.from_torch(nn.MultiheadAttention(12, 4, **options).train(training))
     assert (ours.dropout, ours.training, ours.W_o.training) == (0.3, training, training)
-    assert {parameter.dtype for parameter in ours.parameters()} == {torch.bfloat16}
-    elsewhere = interop.from_torch(nn.MultiheadAttention(12, 4, device="meta"))
-    assert elsewhere.W_k.weight.is_meta
+    assert all(p.dtype == torch.bfloat16 and p.is_meta for p in ours.parameters())
+
+
+FORMS = {
+    "layers": lambda layer: layer,
+    "pairs": lambda layer: (layer.weight, layer.bias),
+    "parametrized layers": parametrizations.weight_norm,
+    "matrices": lambda layer: layer.weight,
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("options", [{"num_kv_heads": 2}, {"kdim": 5, "vdim": 7}], ids=str)
+def test_four_projections_in_each_form(form, options):
+    bias = form != FORMS["matrices"]
+    theirs = make_module(12, 4, bias=bias, **options)
+    inputs = [torch.randn(2, 3, width, dtype=F64) for width in (12, theirs.kdim, theirs.vdim)]
+    expected = theirs(*inputs, need_weights=True)
+    kv_heads = {"num_kv_heads": theirs.num_kv_heads}
+    layers = (theirs.W_q, theirs.W_k, theirs.W_v, theirs.W_o)
+    ours = interop.from_projections(*map(form, layers), num_heads=4, **kv_heads)
+    torch.testing.assert_close(ours(*inputs, need_weights=True), expected)
+    assert (ours.W_q.bias is not None) == bias
+    sizes = ("d_model", "num_heads", "num_kv_heads", "kdim", "vdim")
+    assert all(getattr(ours, size) == getattr(theirs, size) for size in sizes)
+
+
+def test_a_bias_that_one_lacks_is_zero():
+    layers = [nn.Linear(12, 12, bias=name != "k") for name in "qkvo"]
+    ours = interop.from_projections(*layers, num_heads=4)
+    assert not ours.W_k.bias.any() and torch.equal(ours.W_q.bias, layers[0].bias)
+
+
+def hooked(layer):
+    layer.register_forward_pre_hook(lambda _, inputs: (2 * inputs[0],))
+    return layer
+
+
+Conv1D = type("Conv1D", (nn.Linear,), {"forward": nn.Linear.forward})  # as transformers name one
+REFUSED = [
+    (["q must be", "Conv1D", "hooked"], {"q": hooked(Conv1D(12, 12))}),
+    (["q must be an nn.Linear", "hooked"], {"q": hooked(nn.Linear(12, 12))}),
+    (["out must be dense numbers", "sparse_coo"], {"out": (torch.eye(12).to_sparse(), None)}),
+    (["floating point", "qint8"],
+        {"q": (torch.quantize_per_tensor(torch.ones(12, 12), 0.1, 0, torch.qint8), None)}),
+    (["q must", "[36, 36]", "[36, 12]"], {"q": nn.Linear(12, 36)}),
+    (["q must", "pair", "list"], {"q": [torch.ones(12, 12), None]}),
+    (["k must", "[12]"], {"k": torch.ones(12)}),
+    (["k must", "bias [1]"], {"k": (torch.ones(12, 12), torch.ones(1))}),
+    (["share dtype"], {"v": torch.ones(12, 12, dtype=F64)}),
+    (["finite", "W_v.weight"], {"v": torch.full((12, 12), torch.nan)}),
+    (["out must", "[12, 12]"], {"out": nn.Linear(24, 12)}),
+    (["k must", "[12, 'any width']", "[6, 12]", "num_kv_heads=2"],
+        {"k": nn.Linear(12, 6), "v": nn.Linear(12, 6)}),
+    (["num_heads=5"], {"num_heads": 5}),
+    (["num_kv_heads", "str"], {"num_kv_heads": "4"}),
+    (["num_kv_heads=3"], {"num_kv_heads": 3, "k": nn.Linear(12, 9), "v": nn.Linear(12, 9)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "changes"), REFUSED)
+def test_projections_that_do_not_fit_are_refused(words, changes):
+    arguments = {name: nn.Linear(12, 12) for name in ("q", "k", "v", "out")} | {"num_heads": 4}
+    assert_refused(lambda: interop.from_projections(**arguments | changes), words)

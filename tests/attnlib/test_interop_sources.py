@@ -17,15 +17,17 @@ from attnlib.interop import _sources
 def gpt2_state(prefix="transformer.", num_layers=2, **changes):
     """Random weights in GPT-2's layout; `changes` replace tensors of layer 0, None removes one."""
     shapes = {"c_attn.weight": (8, 24), "c_attn.bias": (24,), "c_proj.weight": (8, 8)}
-    shapes |= {"c_proj.bias": (8,), "bias": (1, 1, 9, 9)}
+    shapes |= {"c_proj.bias": (8,), "bias": (1, 1, 9, 9), "masked_bias": ()}  # masks of old files
     state = {f"{prefix}wte.weight": torch.randn(31, 8)}
     for layer in range(num_layers):
         state |= {f"{prefix}h.{layer}.attn.{n}": torch.randn(s) for n, s in shapes.items()}
     return changed(state, f"{prefix}h.0.attn.", changes)
 
 
-def nanogpt_state():
-    return {name: x.T.contiguous() if x.dim() == 2 else x for name, x in gpt2_state().items()}
+def nanogpt_state(**options):
+    """The same as `nn.Linear` holds it."""
+    state = gpt2_state(**options)
+    return {name: x.T.contiguous() if x.dim() == 2 else x for name, x in state.items()}
 
 
 def bert_state(prefix="bert.", **changes):
@@ -46,9 +48,9 @@ def changed(state, place, changes):
 def in_file(tmp_path):
     """Return a function that saves a state dict into a file."""
 
-    def save(state, name="model.safetensors"):
-        save_file(state, tmp_path / name)
-        return tmp_path / name
+    def save(state):
+        save_file(state, tmp_path / "model.safetensors")
+        return tmp_path / "model.safetensors"
 
     return save
 
@@ -67,6 +69,26 @@ def loaded(in_file):
     for widths in ({}, {"kdim": 5}):
         theirs = nn.MultiheadAttention(8, 2, **widths)
         yield interop.from_torch(theirs), [p.data for p in theirs.parameters()]
+
+
+@pytest.mark.parametrize(("bias", "prefix"), [(True, "_orig_mod.transformer."), (False, "")])
+def test_nanogpt_is_a_gpt2_with_transposed_matrices(bias, prefix, recwarn):
+    """Layers are counted, not spelled: 10 comes after 9, and 1 isn't 11."""
+    torch.manual_seed(0)
+    state = gpt2_state(prefix, num_layers=12)
+    torch.manual_seed(0)
+    nano = nanogpt_state(prefix=prefix, num_layers=12)
+    if not bias:
+        for name in [name for name in nano if name.endswith(("attn.bias", "proj.bias"))]:
+            del nano[name]
+            state[name].zero_()
+    assert interop.layers(nano) == list(range(12))
+    x = torch.randn(2, 5, 8)
+    for layer in (1, 11):
+        attention = interop.from_nanogpt(nano, layer, num_heads=2)
+        assert torch.equal(attention(x)[0], interop.from_gpt2(state, layer, num_heads=2)(x)[0])
+        assert (attention.W_o.bias is not None) == bias
+    assert bool(recwarn.list) == bias  # which GPTBigCode's tensors have, too
 
 
 def test_weights_are_copies_that_learn(in_file):
@@ -96,14 +118,15 @@ def test_dtype_and_device_stay(dtype, in_file):
 
 
 def test_only_the_tensors_needed_are_read(in_file, monkeypatch):
-    file, fetched, tensors_of = in_file(gpt2_state()), [], _sources.Tensors
+    """Also of a part of a model, as files hold that a large one was cut into."""
+    state = {name: x for name, x in gpt2_state(num_layers=5).items() if ".h.2." not in name}
+    file, fetched, tensors_of = in_file(state), [], _sources.Tensors
 
     def watched(names, read, **config):
         return tensors_of(names, lambda name: fetched.append(name) or read(name), **config)
 
     monkeypatch.setattr(_sources, "Tensors", watched)
-    interop.layers(file)
-    assert fetched == []
+    assert interop.layers(str(file)) == [0, 1, 3, 4] and fetched == []
     interop.from_gpt2(file, 1, num_heads=2)
     names = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
     assert set(fetched) == {f"transformer.h.1.attn.{name}" for name in names}
@@ -116,22 +139,12 @@ def test_missing_safetensors(in_file, monkeypatch):
         interop.layers(file)
 
 
-def test_a_part_of_a_model_has_the_layers_it_has(in_file):
-    """As files do that a large model was cut into."""
-    state = {name: x for name, x in gpt2_state(num_layers=5).items() if ".h.1." not in name}
-    assert interop.layers(in_file(state, "model-00001-of-00002.safetensors")) == [0, 2, 3, 4]
-
-
 def gpt2(source=None, layer=0, num_heads=2, **changes):
     return interop.from_gpt2(source or gpt2_state(**changes), layer, num_heads=num_heads)
 
 
-def bert(source=None, **changes):
-    return interop.from_bert(source or bert_state(**changes), 0, num_heads=2)
-
-
-def torch_module(**options):
-    return interop.from_torch(nn.MultiheadAttention(8, 2, **options))
+def bert(**changes):
+    return interop.from_bert(bert_state(**changes), 0, num_heads=2)
 
 
 def theirs_with(**parts):
@@ -144,8 +157,9 @@ def theirs_with(**parts):
 checkpoint = {"model": gpt2_state(), "optimizer": {"state": {}}, "best": torch.tensor(1.0)}
 
 REFUSED = [
-    (["add_bias_kv=True", "one more key"], lambda: torch_module(add_bias_kv=True)),
-    (["add_zero_attn=True", "one more key"], lambda: torch_module(add_zero_attn=True)),
+    *(([f"{option}=True", "one more key"],
+        lambda option=option: interop.from_torch(nn.MultiheadAttention(8, 2, **{option: True})))
+        for option in ("add_bias_kv", "add_zero_attn")),
     (["module", "quantization"],
         lambda: interop.from_torch(torch.ao.nn.quantizable.MultiheadAttention(8, 2))),
     (["module", "dict"], lambda: interop.from_torch({})),
@@ -161,15 +175,13 @@ REFUSED = [
     (["source", "got no tensors"], lambda: interop.layers({})),
     (["'h.0.attn.c_attn.weight'", "1 tensor ('best')", "so pass source['model']"],
         lambda: gpt2(checkpoint)),
-    (["GPT-2's", "'h.0.attn.c_attn.weight'", "6 tensors", "'layer0'", "..."],
+    (["GPT-2's", "6 tensors", "'layer0'", "..."],
         lambda: gpt2({f"layer{i}": torch.ones(1) for i in range(6)})),
-    (["GPT-2", "BERT", "encoder.layer.0.attention.self.query.weight", "blocks.0.attn.qkv"],
-        lambda: interop.layers({"blocks.0.attn.qkv.weight": torch.ones(1)})),
     (["GPT-2's", "it looks like BERT's"], lambda: gpt2(bert_state())),
-    (["one model", "'student.h.{}.attn.'", "'teacher.h.{}.attn.'"],
-        lambda: gpt2(gpt2_state("teacher.") | gpt2_state("student."))),
     (["one model", "'decoder.h.{}.attn.'", "'encoder.encoder.layer.{}.attention.'"],
         lambda: interop.layers(gpt2_state("decoder.") | bert_state("encoder."))),
+    (["one model", "'student.h.{}.attn.'", "'teacher.h.{}.attn.'"],
+        lambda: gpt2(gpt2_state("teacher.") | gpt2_state("student."))),
     (["layer", "[0, 1]", "got 2"], lambda: gpt2(layer=2)),
     (["layer", "-1"], lambda: gpt2(layer=-1)),
     (["d_model=8", "num_heads=3", "[1, 2, 4, 8]"], lambda: gpt2(num_heads=3)),
@@ -198,7 +210,11 @@ def test_what_does_not_fit_is_refused(words, call):
     [(interop.from_gpt2, gpt2_state()), (interop.from_bert, bert_state())],
 )
 def test_a_tensor_that_is_missing_or_of_another_shape_is_named(load, state):
-    names = [name for name in state if "0.att" in name and not name.endswith("attn.bias")]
+    names = [
+        name
+        for name in state
+        if "0.att" in name and not name.endswith((".attn.bias", "masked_bias"))
+    ]
     for name in names:
         for wrong in (None, torch.ones(5), torch.ones(8, 6), torch.tensor(1.0)):
             tensors = {other: x for other, x in state.items() if other != name}
@@ -210,19 +226,16 @@ def test_a_tensor_that_is_missing_or_of_another_shape_is_named(load, state):
                 load(tensors, 0, num_heads=2)
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "words"),
-    [
+def test_bad_files(in_file, tmp_path):
+    whole = in_file(gpt2_state()).read_bytes()
+    (tmp_path / "cut.safetensors").write_bytes(whole[:-100])
+    for other in ("pytorch_model.bin", "model.safetensors.index.json"):
+        (tmp_path / other).touch()
+    for name, error, words in (
         ("gpt2", FileNotFoundError, ["gpt2'", "no such file", "nothing is downloaded"]),
         ("pytorch_model.bin", ValueError, ["pytorch_model.bin", "weights_only=True"]),
         ("model.safetensors.index.json", ValueError, ["another kind", ".json"]),
         ("cut.safetensors", ValueError, ["cut.safetensors", "can't be read", "to its end"]),
         ("", ValueError, ["a folder", "'cut.safetensors'", "'model.safetensors'"]),
-    ],
-)
-def test_bad_files(name, error, words, in_file, tmp_path):
-    whole = in_file(gpt2_state()).read_bytes()
-    (tmp_path / "cut.safetensors").write_bytes(whole[:-100])
-    for other in ("pytorch_model.bin", "model.safetensors.index.json"):
-        (tmp_path / other).touch()
-    assert_refused(lambda: interop.layers(Path(tmp_path, name)), words, error)
+    ):
+        assert_refused(lambda name=name: interop.layers(Path(tmp_path, name)), words, error)
