@@ -1,5 +1,6 @@
 """The diagnosis as a test and as a command."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import torch
 from tools import ROOT
 from tools.broken_attentions import scaled_by
 
-from attndoctor import CallError, check
+from attndoctor import CallError, Diagnosis, check, diagnose
 from attndoctor.__main__ import main
 from attndoctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
 from attndoctor.museum.known_modules import MultiHeadedAttention
@@ -45,8 +46,8 @@ def file(tmp_path):
     return tmp_path / "mine.py"
 
 
-def run(capsys, *arguments):
-    status = main([str(argument) for argument in arguments])
+def run(capsys, candidate):
+    status = main([candidate])
     out, err = capsys.readouterr()
     return status, " ".join(out.split()), " ".join(err.split())
 
@@ -68,18 +69,25 @@ def test_a_check_that_cannot_be_asked_is_an_error():
     assert isinstance(error.value.__cause__, ZeroDivisionError)
 
 
-def test_the_command_runs_the_file_and_says_so(capsys, file):
-    status, out, err = run(capsys, f"{file}:built")
-    assert status == 0 and str(file) in err and "d_model=32, num_heads=4" in out
-    status, out, _ = run(capsys, f"{file}:Unscaled")
-    assert status == 1 and '"no scale"' in out
+def test_the_command_passes_its_options_on(monkeypatch, file):
+    asked = {}
 
+    def remember(candidate, **options):
+        asked.update(options)
+        return Diagnosis(True, "")
 
-def test_the_command_passes_its_options_on(capsys, file):
-    assert run(capsys, f"{file}:Plain", "--causal", "always")[0] == 1
-    assert run(capsys, f"{file}:Plain", "--no-bias")[0] == 0  # with biases of 0
-    assert run(capsys, f"{file}:built", "--num-heads", 2)[0] == 1
-    assert run(capsys, f"{file}:Unscaled", "--scale", "1")[0] == 0
+    monkeypatch.setattr("attndoctor.__main__.diagnose", remember)
+    told = """--num-heads 2 --causal always --mask hide --key-mask add --qkv heads --scale 0.5
+        --no-bias --no-batch-first --no-out-projection --seconds none --edges"""
+    assert main([f"{file}:Plain", *told.split(), "--mask-shape", "[T, T]"]) == 0
+    assert asked == {
+        "num_heads": 2, "causal": "always", "mask": "hide", "key_mask": "add", "qkv": "heads",
+        "scale": 0.5, "bias": False, "batch_first": False, "out_projection": False,
+        "seconds": None, "edges": True, "mask_shape": "[T, T]",
+    }  # fmt: skip
+    main([f"{file}:Plain"])
+    usual = inspect.signature(diagnose).parameters
+    assert asked == {name: usual[name].default for name in asked}
 
 
 def test_the_command_prints_json(capsys, file):
@@ -98,7 +106,9 @@ def test_the_command_prints_json(capsys, file):
     assert not json.loads(capsys.readouterr().out)["healthy"]
 
 
-def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):
+def test_the_command_runs_the_file_and_its_status_tells_what_came_of_it(capsys, file):
+    status, out, err = run(capsys, f"{file}:built")
+    assert status == 0 and str(file) in err and "d_model=32, num_heads=4" in out
     status, out, err = run(capsys, f"{file}:Sizes")
     assert (status, out) == (2, "") and "Sizes" in err
     status, out, _ = run(capsys, f"{file}:WithPositions")

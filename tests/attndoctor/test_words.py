@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from tools.broken_attentions import Limited, Plain, but, filled_with, fit
+from tools.broken_attentions import Plain, but, filled_with, fit
 from tools.diagnoses import FILES, diagnoses
 from torch import nn
 
@@ -23,11 +23,6 @@ def replaced_by_padding(self, x, key_padding_mask=None):
     return self.attend(x, allowed=fit(key_mask=real, causal=real is None, T=x.shape[1]))[0]
 
 
-class ShowsUnmasked(Limited):
-    def forward(self, x, mask=None):
-        return super().forward(x, mask=mask)[0], super().forward(x)[1]
-
-
 def weighing(weigh):
     return but(
         Plain,
@@ -38,7 +33,6 @@ def weighing(weigh):
 
 SAID = {
     "report: leaking": but(Plain, forward=padded, weigh=filled_with(-10.0)),
-    "report: weights alone": ShowsUnmasked,
     "report: wrong on equal tokens": weighing(lambda scores: 2 * scores.softmax(-1)),
     "report: right on equal tokens": weighing(lambda scores: (scores**3).softmax(-1)),
 }

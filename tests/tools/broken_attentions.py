@@ -161,12 +161,6 @@ class DropsScores(Drops):
         return self.dropout(super().scores(q, k))
 
 
-def without_division(self, weights, v):
-    """What stays isn't divided by the share that stays."""
-    kept = torch.rand_like(weights) >= self.dropout.p
-    return Plain.mix(self, weights * kept if self.training else weights, v)
-
-
 class KeepsTheLastKeys(Plain):
     """Where they have the shape of the new ones."""
 
@@ -197,14 +191,9 @@ BROKEN = {
     "MaskOrCausal": (but(Limited, forward=lambda self, query, *, mask=None, causal=False:
         Limited.forward(self, query, mask=mask, causal=causal and mask is None)),
         "not report: keeps something"),
-    "PaddingOrCausal": (but(Limited, forward=lambda self, query, *, key_mask=None, causal=False:
-        Limited.forward(self, query, key_mask=key_mask, causal=causal and key_mask is None)),
-        "only: a mask switches causality off"),
     "MaskOrPadding": (but(Limited, forward=lambda self, query, *, mask=None, key_mask=None:
         Limited.forward(self, query, mask=mask, key_mask=key_mask if mask is None else None)),
         "without padding", "beside a mask", "not exhibit: a mask switches causality off"),
-    "DetachedWeights": (but(Plain, weigh=lambda self, scores, allowed:
-        Plain.weigh(self, scores, allowed).detach()),),
     "ExponentiatesAsItIs": (but(Plain, weigh=lambda self, scores, allowed:
         scores.exp() / scores.exp().sum(-1, keepdim=True)),
         "first: a very large score", "a very large score: often"),
@@ -212,14 +201,9 @@ BROKEN = {
         "a forbidden key that shouts: often"),
     "AlwaysCausalAndRenormalizes": (but(AlwaysCausal, weigh=renormalized),
         "only: mask after the softmax, renormalized"),
-    "FillsWithMinus100": (but(Limited, weigh=filled_with(-100.0),
-        forward=lambda self, query, *, mask=None: Limited.forward(self, query, mask=mask)),
-        "a forbidden key that shouts: often"),
-    "AlwaysCausalFilled": (but(AlwaysCausal, weigh=filled_with(-100.0)),),
     "AlwaysCausalFilledWithMinus20": (but(AlwaysCausal, weigh=filled_with(-20.0)),
         "report: leaking", "taken: always causal"),
     "DropsScores": (DropsScores,),
-    "KeepsTooLittle": (but(Drops, mix=without_division),),
     "KeepsTheLastKeys": (KeepsTheLastKeys, "report: varies"),
     "ReturnsFloat64": (but(Plain, mix=lambda self, weights, v:
         Plain.mix(self, weights, v).double()),

@@ -19,7 +19,6 @@ isn't so.
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from string import Formatter
 from typing import Any
 
@@ -91,24 +90,9 @@ def is_so(diagnosis: Diagnosis, fact: str) -> bool:
     return says(diagnosis.message, fact)
 
 
-@cache
-def _diagnosed(candidate: Any, options: tuple[tuple[str, Any], ...]) -> Diagnosis:
-    return diagnose(candidate, **dict(options))
-
-
-def diagnosed(candidate: Any, **options: Any) -> Diagnosis:
-    """Diagnose, but nothing twice."""
-    try:
-        return _diagnosed(candidate, tuple(options.items()))
-    except TypeError as error:
-        if "unhashable" not in str(error):
-            raise
-        return diagnose(candidate, **options)
-
-
 def ask(candidate: Any, wanted: str, *facts: str, **options: Any) -> Diagnosis:
     """Diagnose, and hold the diagnosis to its verdict ("" for any) and to facts."""
-    diagnosis = diagnosed(candidate, **options)
+    diagnosis = diagnose(candidate, **options)
     assert wanted in ("", verdict(diagnosis)), diagnosis
     passes = {"healthy": True, "at the edges": not options.get("edges")}
     assert bool(diagnosis) == passes.get(verdict(diagnosis), False)

@@ -1,6 +1,6 @@
 """Attnlib's attention, wrong in one situation alone: the question about it is the first to tell.
 
-Each is by the name of that question, with what else is told of it (tools/diagnoses.py).
+Some for each question, by its name.
 """
 
 from functools import wraps
@@ -77,86 +77,77 @@ def keep_mask(call):
         call.options["mask"] = module.kept
 
 
-RIGHT = wrong(lambda call: False)
 PARTLY = {
-    "one sample, one token": {"many": (wrong(lambda c: c.B > 8),)},
-    "transposed tokens": {"any": (wrong(lambda c: not c.query.is_contiguous() and not c.two),)},
-    "arguments left unchanged": {
-        "the mask, if causal": (wrong(lambda c: masked(c) and c.causal,
-            before=lambda c: c.mask.logical_not_()),),
-        "the context": (wrong(lambda c: c.two, before=lambda c: c.key.data.mul_(0.5)),),
-    },
-    "two sequences": {"of many": (wrong(lambda c: c.two and c.B > 8),)},
-    "a mask between two sequences": {"any": (wrong(lambda c: c.two, without="mask"),)},
-    "any number of samples": {"not as heads": (wrong(lambda c: c.of_each and c.B != 3),)},
-    "limits together": {"mask and padding": (wrong(lambda c: masked(c) and padded(c)),)},
-    "a second call": {"the mask": (wrong(lambda c: not c.two, before=keep_mask),
-        "report: keeps something")},
-    "other sizes": {
-        "one head": (wrong(lambda c: c.module.num_heads == 1),),
-        "an odd width": (wrong(lambda c: c.module.d_model // c.module.num_heads % 2),),
-    },
-    "padding anywhere": {"on the left": (wrong(lambda c: padded(c) and
-        (c.key_mask.int().diff() > 0).any()),)},
-    "padding between two sequences": {"forgotten": (wrong(lambda c: c.two, without="key_mask"),
-        "(padding, with more keys than queries)")},
-    "limits on few and many": {
-        "one sample": (wrong(lambda c: masked(c) and c.B == 1, without="mask"),
-            "(a mask, on one sample)", "dropped"),
-        "one query": (wrong(lambda c: c.T_q == 1 and padded(c) and c.cache is None),
-            "(padding, on one query of another sequence)"),
-    },
-    "as many samples as tokens": {
-        "taken for padding": (wrong(lambda c: masked(c) and c.B == c.T_q),),
-        "not contiguous": (wrong(lambda c: masked(c) and not c.mask.is_contiguous()),),
-    },
-    "masks for samples and others": {
-        "or causal": (wrong(lambda c: c.of_each, without="causal"), "without causal=True"),
-        "of squares alone": (wrong(lambda c: c.of_each and c.two, without="mask"),
-            "(a mask for each sample, with more keys than queries)"),
-    },
-    "a very large score": {"any": (wrong(lambda c: c.query.abs().amax() > 20),)},
-    "a forbidden key that shouts": {"any": (wrong(lambda c: padded(c) and
-        c.query.abs().amax() > 20),)},
-    "a long sequence": {"masked": (wrong(lambda c: c.T_k > 64, without="mask"),)},
-    "gradients": {"of the context": (wrong(lambda c: c.two, steeper),)},
-    "gradients with a limit": {"one query": (wrong(lambda c: masked(c) and c.T_q == 1, steeper),
-        "(a mask, on one query of another sequence)", "not dropped")},
-    "gradients with masks for samples": {"any": (wrong(lambda c: c.of_each, steeper),)},
-    "a cache": {"any": (wrong(lambda c: c.cache is not None),)},
-    "grouped heads": {
-        "two sequences": (wrong(lambda c: c.grouped and c.two and c.T_q == c.T_k),),
-        "one sample": (wrong(lambda c: c.grouped and c.B == 1),),
-    },
-    "limits with grouped heads": {"masks": (wrong(lambda c: c.grouped and masked(c)), "(a mask)")},
-    "masks with grouped heads": {"any": (wrong(lambda c: c.grouped and c.of_each),)},
-    "gradients with grouped heads": {"any": (wrong(lambda c: c.grouped, steeper),)},
-    "gradients with grouped heads and a limit": {"any": (wrong(lambda c: c.grouped and
-        any(map(is_given, c.limits)), steeper),)},
-    "training with dropout": {"the seed": (wrong(lambda c: c.drops, before=set_seed),)},
-    "limits in training with dropout": {
-        "masks": (wrong(lambda c: c.drops and c.of_each, without="mask"), "[B, T, T]"),
-        "padding": (wrong(lambda c: c.drops, without="key_mask"),),
-    },
-    "the dropout rate": {"kept": (wrong(lambda c: c.drops, before=drop_what_it_should_keep),)},
-    "padding that hides nothing": {"any": (wrong(lambda c: padded(c) and c.key_mask.all()),)},
-    "limits with a cache": {
-        "masks": (wrong(lambda c: c.cache is not None and masked(c)),),
-        "padding": (wrong(lambda c: c.cache is not None and padded(c)),),
-    },
-    "a cache with grouped heads": {"any": (wrong(lambda c: c.cache is not None and c.grouped),)},
-}  # fmt: skip
+    "one sample, one token": [wrong(lambda c: c.B > 8)],
+    "transposed tokens": [wrong(lambda c: not c.query.is_contiguous() and not c.two)],
+    "arguments left unchanged": [
+        wrong(lambda c: masked(c) and c.causal, before=lambda c: c.mask.logical_not_()),
+        wrong(lambda c: c.two, before=lambda c: c.key.data.mul_(0.5)),
+    ],
+    "two sequences": [wrong(lambda c: c.two and c.B > 8)],
+    "a mask between two sequences": [wrong(lambda c: c.two, without="mask")],
+    "any number of samples": [wrong(lambda c: c.of_each and c.B != 3)],
+    "limits together": [wrong(lambda c: masked(c) and padded(c))],
+    "a second call": [wrong(lambda c: not c.two, before=keep_mask)],
+    "other sizes": [
+        wrong(lambda c: c.module.num_heads == 1),
+        wrong(lambda c: c.module.d_model // c.module.num_heads % 2),
+    ],
+    "padding anywhere": [wrong(lambda c: padded(c) and (c.key_mask.int().diff() > 0).any())],
+    "padding between two sequences": [wrong(lambda c: c.two, without="key_mask")],
+    "limits on few and many": [
+        wrong(lambda c: masked(c) and c.B == 1, without="mask"),
+        wrong(lambda c: c.T_q == 1 and padded(c) and c.cache is None),
+    ],
+    "as many samples as tokens": [
+        wrong(lambda c: masked(c) and c.B == c.T_q),
+        wrong(lambda c: masked(c) and not c.mask.is_contiguous()),
+    ],
+    "masks for samples and others": [
+        wrong(lambda c: c.of_each, without="causal"),
+        wrong(lambda c: c.of_each and c.two, without="mask"),
+    ],
+    "a very large score": [wrong(lambda c: c.query.abs().amax() > 20)],
+    "a forbidden key that shouts": [wrong(lambda c: padded(c) and c.query.abs().amax() > 20)],
+    "a long sequence": [wrong(lambda c: c.T_k > 64, without="mask")],
+    "gradients": [wrong(lambda c: c.two, steeper)],
+    "gradients with a limit": [wrong(lambda c: masked(c) and c.T_q == 1, steeper)],
+    "gradients with masks for samples": [wrong(lambda c: c.of_each, steeper)],
+    "a cache": [wrong(lambda c: c.cache is not None)],
+    "grouped heads": [
+        wrong(lambda c: c.grouped and c.two and c.T_q == c.T_k),
+        wrong(lambda c: c.grouped and c.B == 1),
+    ],
+    "limits with grouped heads": [wrong(lambda c: c.grouped and masked(c))],
+    "masks with grouped heads": [wrong(lambda c: c.grouped and c.of_each)],
+    "gradients with grouped heads": [wrong(lambda c: c.grouped, steeper)],
+    "gradients with grouped heads and a limit": [
+        wrong(lambda c: c.grouped and any(map(is_given, c.limits)), steeper)
+    ],
+    "training with dropout": [wrong(lambda c: c.drops, before=set_seed)],
+    "limits in training with dropout": [
+        wrong(lambda c: c.drops and c.of_each, without="mask"),
+        wrong(lambda c: c.drops, without="key_mask"),
+    ],
+    "the dropout rate": [wrong(lambda c: c.drops, before=drop_what_it_should_keep)],
+    "padding that hides nothing": [wrong(lambda c: padded(c) and c.key_mask.all())],
+    "limits with a cache": [
+        wrong(lambda c: c.cache is not None and masked(c)),
+        wrong(lambda c: c.cache is not None and padded(c)),
+    ],
+    "a cache with grouped heads": [wrong(lambda c: c.cache is not None and c.grouped)],
+}
 AT_AN_EDGE = {
-    "outputs of padding": wrong(lambda c: padded(c) and not c.two and c.cache is None,
-        lambda c, output, weights: (output.masked_fill(~c.key_mask[..., None], 0.0), weights)),
-    "a mask of ones and zeros": wrong(lambda c: masked(c) and c.mask.dtype != torch.bool,
-        before=lambda c: c.options.update(mask=~(~c.mask).bool())),
-    "causal between two sequences": wrong(lambda c: c.T_q != c.T_k and c.cache is None,
-        without="causal"),
-    "half precision": wrong(lambda c: c.query.dtype == torch.float16, lambda c, output, weights:
-        (output.float(), weights)),
-    "a mask for each head": wrong(lambda c: c.mask is not None and c.mask.dim() == 4),
-    "gradients of the weights": wrong(lambda c: True, lambda c, output, weights:
-        (output, weights if weights is None else weights + steeper(c, 0, None)[0])),
-    "arguments left out": wrong(lambda c: c.key is None),
+    "outputs of padding": [wrong(lambda c: padded(c) and not c.two and c.cache is None,
+        lambda c, output, weights: (output.masked_fill(~c.key_mask[..., None], 0.0), weights))],
+    "a mask of ones and zeros": [wrong(lambda c: masked(c) and c.mask.dtype != torch.bool,
+        before=lambda c: c.options.update(mask=~(~c.mask).bool()))],
+    "causal between two sequences": [wrong(lambda c: c.T_q != c.T_k and c.cache is None,
+        without="causal")],
+    "half precision": [wrong(lambda c: c.query.dtype == torch.float16,
+        lambda c, output, weights: (output.float(), weights))],
+    "a mask for each head": [wrong(lambda c: c.mask is not None and c.mask.dim() == 4)],
+    "gradients of the weights": [wrong(lambda c: True, lambda c, output, weights:
+        (output, weights if weights is None else weights + steeper(c, 0, None)[0]))],
+    "arguments left out": [wrong(lambda c: c.key is None)],
 }  # fmt: skip

@@ -200,13 +200,6 @@ class WithCrossAttention(Usual):
         return self.ask(x, context, None, hidden, -torch.finfo(x.dtype).max)[0]
 
 
-class PaddingCalledMask(WithCrossAttention):
-    """CrossAttention of latent diffusion: its mask is one of keys, [B, T]."""
-
-    def forward(self, x, context=None, mask=None):
-        return super().forward(x, context, None if mask is None else mask[:, None, None])
-
-
 class RotaryInside(Usual):
     """An attention that turns queries and keys by position, and can't be asked without."""
 
@@ -242,20 +235,6 @@ class Torchscale(Usual):
             scores = scores.masked_fill(key_padding_mask[:, None, None], float("-inf"))
         weights = scores.softmax(-1)
         return self.last(weights @ v), weights
-
-
-class ThreeInAList(Usual):
-    """MultiHeadedAttention of codertimo's BERT: W_q, W_k and W_v in a list, W_o beside it."""
-
-    layers = "linear_layers.0 linear_layers.1 linear_layers.2 output_linear"
-
-    def __init__(self, h, d_model):
-        nn.Module.__init__(self)
-        self.num_heads, self.output_linear = h, nn.Linear(d_model, d_model)
-        self.linear_layers = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(3))
-
-    def forward(self, query, key, value, mask=None):
-        return self.ask(query, key, value, zeros_of(mask))[0]
 
 
 # AttentionLayer of many forecasters, with its names made of the usual words; values first.
@@ -393,19 +372,6 @@ KeysFirst = but(Usual, layers="kqv proj",
     mix=lambda self, k, q, v: attend(q, k, v)[0])  # fmt: skip
 
 
-class ValuesFirstOfThree(Usual):
-    """One tensor of three matrices, [v, k, q]."""
-
-    layers = "proj"
-
-    def __init__(self, dim, num_heads):
-        self.make(dim, num_heads)
-        self.qkv = nn.Parameter(torch.randn(3, dim, dim))
-
-    def project(self, x):
-        return [self.split(x @ W) for W in self.qkv.flip(0)]
-
-
 class BiasesApart(NamesThatSayNothing):
     """Attention of BEiT: a packed projection without a bias, and biases of q and v beside it."""
 
@@ -426,14 +392,6 @@ class WithALinearBias(NamesThatSayNothing):
         slopes = 2.0 ** -torch.arange(1, self.num_heads + 1)
         bias = -(place[:, None] - place).abs() * slopes[:, None, None]
         return (q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v
-
-
-class OfATuple(ThreeInAList):
-    """Queries, keys and values in one argument."""
-
-    def forward(self, inputs):
-        query, key, value = inputs
-        return super().forward(query, key, value)
 
 
 # "b n (d h) -> b h n d": a head's numbers stand h apart, until they are joined as usual.

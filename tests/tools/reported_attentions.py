@@ -3,16 +3,8 @@
 import torch
 from torch import nn
 
-from tools.broken_attentions import Plain, but
-from tools.public_attentions import Usual, attend, join
-
-
-class ShowsItsPositions(Plain):
-    """T5Attention: the biases of positions come before the weights."""
-
-    def forward(self, x):
-        output, weights = self.attend(x)
-        return output, torch.zeros(1, *weights.shape[1:]), weights
+from tools.broken_attentions import Plain
+from tools.public_attentions import Usual
 
 
 class OfPatches(Plain):
@@ -49,23 +41,18 @@ class ChannelAttention(Plain):
         return self.W_o((v @ weights.mT).transpose(1, 2).flatten(2))
 
 
-class HeadsOfItsOwn(nn.Module):
+class HeadsOfItsOwn(Usual):
     """DetrSelfAttention: its own number of heads isn't that of its config, and isn't kept."""
 
-    def __init__(self, config, hidden_size, num_attention_heads):
-        super().__init__()
-        self.config, self.head_dim = config, hidden_size // num_attention_heads
-        self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
-            nn.Linear(hidden_size, hidden_size) for _ in range(4)
-        )
+    layers = "q_proj k_proj v_proj o_proj"
 
-    def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-            for linear in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        heads, weights = attend(q, k, v)
-        return self.o_proj(join(heads)), weights
+    def __init__(self, config, hidden_size, num_attention_heads):
+        self.make(hidden_size, num_attention_heads)
+        self.config, self.head_dim = config, hidden_size // num_attention_heads
+        del self.num_heads
+
+    def split(self, x):
+        return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
 
 class OfFactoryArguments(Plain):
@@ -78,16 +65,3 @@ class OfFactoryArguments(Plain):
     def forward(self, query, key=None):
         """Values are made of the keys' tokens."""
         return self.attend(query, key)
-
-
-# As layers are called in many repositories.
-Transformed = but(Usual, layers="query_trans keys_trans value_trans proj")
-
-
-class TwoInOne(Usual):
-    """Attention of TNT and ConViT in timm: queries and keys made by one layer."""
-
-    layers, bias = "qk v proj", (False, True)
-
-    def wide(self):
-        return [("qk", 2), ("v", 1)]

@@ -7,31 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tools.broken_attentions import Drops, Limited, Plain
+from tools.broken_attentions import Drops, Plain
 from tools.public_attentions import Usual, attend, join
-
-
-class Affine(nn.Module):
-    """A layer as NumPy's tutorials have it: x @ weight + bias, with a weight [in, out]."""
-
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(d_in, d_out))
-        self.bias = nn.Parameter(torch.zeros(d_out))
-
-    def forward(self, x):
-        return x @ self.weight + self.bias
-
-
-class OfOwnLayers(Usual):
-    """Of layers that aren't torch's."""
-
-    layer = Affine
-
-    def __init__(self, dim, heads):
-        super().__init__(dim, heads)
-        for name in self.layers.split():
-            self.add_module(name, self.layer(dim, dim))
 
 
 class PackedByGroups(nn.Module):
@@ -102,32 +79,11 @@ class RoundsInside(Usual):
         return F.scaled_dot_product_attention(*(x.bfloat16() for x in (q, k, v))).to(q.dtype)
 
 
-# --- dropout -------------------------------------------------------------------------------------
-
-
-class OwnRandomNumbers(Drops, Limited):
-    """What drops is drawn from a generator of its own, which no seed sets."""
-
-    def __init__(self, d_model, num_heads, dropout=0.1):
-        super().__init__(d_model, num_heads, dropout)
-        self.generator = torch.Generator().manual_seed(7)
-
-    def draw(self, weights):
-        return torch.rand(weights.shape, generator=self.generator)
-
-    def mix(self, weights, v):
-        share = self.dropout.p if self.training else 0.0
-        return Plain.mix(self, weights * (self.draw(weights) >= share) / (1 - share), v)
-
-
-class SharedDropout(OwnRandomNumbers):
+class SharedDropout(Drops):
     """Of Flax, broadcast_dropout=True: all samples and heads lose the same looks."""
 
-    def draw(self, weights):
-        return torch.rand(weights.shape[-2:])
-
-
-# --- other formulas ------------------------------------------------------------------------------
+    def mix(self, weights, v):
+        return Plain.mix(self, weights * self.dropout(torch.ones(weights.shape[-2:])), v)
 
 
 class Performer(Usual):
