@@ -207,13 +207,11 @@ def test_where_training_begins():
     module = MultiHeadAttention(120, 6, num_kv_heads=1, kdim=400, vdim=500)
     first = copy.deepcopy(module.state_dict())
     module.reset_parameters()
-    for name, parameter in module.named_parameters():
-        if name.endswith("bias"):
-            assert not parameter.any()
-        else:
-            bound = math.sqrt(6 / sum(parameter.shape))
-            assert 0.98 * bound < parameter.abs().max() <= bound
-            assert not torch.equal(parameter, first[name])
+    for name, again in module.state_dict().items():
+        for drawn in (first[name], again):
+            bound = 0 if name.endswith("bias") else math.sqrt(6 / sum(drawn.shape))
+            assert 0.98 * bound <= drawn.abs().max() <= bound
+        assert name.endswith("bias") or not torch.equal(again, first[name])
     assert module.W_k.weight.shape == (20, 400) and module.W_v.weight.shape == (20, 500)
     there = MultiHeadAttention(8, 2, device="meta", dtype=torch.bfloat16).parameters()
     assert all(p.is_meta and p.dtype == torch.bfloat16 for p in there)

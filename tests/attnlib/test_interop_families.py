@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 import torch
-from tools.nanogpt import randomize
+from tools.modules import randomize
 
 from attnlib import MultiHeadAttention, interop
 
@@ -21,10 +21,10 @@ transformers = pytest.importorskip("transformers")
 
 # All sizes differ: B 2, T 7, h 4, d_k 6.
 ENCODER = {
-    "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 1, "intermediate_size": 10,
+    "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 10,
     "vocab_size": 31, "max_position_embeddings": 40,
 }  # fmt: skip
-DECODER = {"n_embd": 24, "n_head": 4, "n_layer": 1, "vocab_size": 31, "n_positions": 17}
+DECODER = {"n_embd": 24, "n_head": 4, "n_layer": 2, "vocab_size": 31, "n_positions": 17}
 IDS = torch.randint(3, 31, (2, 7), generator=torch.Generator().manual_seed(0))
 WORDS, IMAGES = {"input_ids": IDS}, {"pixel_values": torch.linspace(-1, 1, 384).view(2, 3, 8, 8)}
 
@@ -40,7 +40,7 @@ LIKE_BERT = {  # what each needs beside a BERT's sizes and words
     "Bert": {}, "Roberta": {}, "Electra": {"embedding_size": 12}, "XLMRobertaXL": {},
     "MegatronBert": {}, "BigBird": {"attention_type": "original_full"}, "RobertaPreLayerNorm": {},
 }  # fmt: skip
-DISTIL = {"dim": 24, "n_heads": 4, "n_layers": 1, "hidden_dim": 10}
+DISTIL = {"dim": 24, "n_heads": 4, "n_layers": 2, "hidden_dim": 10}
 VIT = ENCODER | {"image_size": 8, "patch_size": 4}
 OPT = ENCODER | {"word_embed_proj_dim": 24, "ffn_dim": 10}
 BART = {
@@ -54,9 +54,9 @@ SELF = ("self.query", "self.key", "self.value", "output.dense")
 PROJ = ("q_proj", "k_proj", "v_proj", "out_proj")
 LIN = ("q_lin", "k_lin", "v_lin", "out_lin")
 FAMILIES = {  # the loader, all sizes, what it reads, the layer's place, its projections
-    **{name: ("from_bert", ENCODER | more, WORDS, "encoder.layer.0.attention", SELF)
+    **{name: ("from_bert", ENCODER | more, WORDS, "encoder.layer.1.attention", SELF)
         for name, more in LIKE_BERT.items()},
-    **{name: ("from_gpt2", DECODER, WORDS, "h.0.attn", ("c_attn", "c_proj"))
+    **{name: ("from_gpt2", DECODER, WORDS, "h.1.attn", ("c_attn", "c_proj"))
         for name in ("GPT2", "ImageGPT", "OpenAIGPT")},
     "DistilBert": ("", DISTIL, WORDS, "transformer.layer.0.attention", LIN),
     "ViT": ("", VIT, IMAGES, "layers.0.attention", (*PROJ[:3], "o_proj")),
@@ -83,7 +83,8 @@ def test_outputs_and_gradients_are_the_library_s_own(name):
     projections[-1].register_forward_hook(lambda _, __, y: seen.update(y=y))
     model(**inputs)
     if loader:
-        attention = getattr(interop, loader)(model.state_dict(), 0, num_heads=4)
+        assert interop.layers(model.state_dict()) == [0, 1]
+        attention = getattr(interop, loader)(model.state_dict(), 1, num_heads=4)
     else:
         attention = interop.from_projections(*untouched, num_heads=4)
     assert type(attention) is MultiHeadAttention
@@ -144,16 +145,20 @@ def test_a_saved_lookalike_says_its_family(name, tmp_path):
 
 def test_positions_of_the_model_count_and_those_of_another_tower_do_not():
     """CLAP hears with relative positions, and reads without."""
-    model = made("Bert", **ENCODER)
-    state = {f"model.bert.{name}": tensor for name, tensor in model.state_dict().items()}
+    state = {
+        f"model.bert.{k}": tensor for k, tensor in made("Bert", **ENCODER).state_dict().items()
+    }
     heard = "audio_model.layers.0.blocks.0.attention.self.relative_position_bias_table"
     interop.from_bert(state | {heard: torch.ones(9, 4)}, 0, num_heads=4)
     with pytest.raises(ValueError, match=r"got also \['model\.rotary\.inv_freq'\]"):
         interop.from_bert(state | {"model.rotary.inv_freq": torch.ones(3)}, 0, num_heads=4)
 
 
-def test_gptbigcode_is_sent_nowhere(tmp_path):
-    """Its names and shapes are nanoGPT's; its columns lie head by head."""
+def test_gptbigcode_is_sent_nowhere_and_known_families_are_loaded_in_silence(tmp_path, recwarn):
+    """GPTBigCode's names and shapes are nanoGPT's; its columns lie head by head."""
+    interop.from_bert(made("Bert", **ENCODER).state_dict(), 0, num_heads=4, family="bert")
+    interop.from_gpt2(made("GPT2", **DECODER).state_dict(), 0, num_heads=4)  # its shapes tell
+    assert not recwarn.list
     model = made("GPTBigCode", **DECODER, multi_query=False)
     with pytest.raises(ValueError, match="GPTBigCode, but head by head"):
         interop.from_gpt2(model.state_dict(), 0, num_heads=4)
@@ -166,12 +171,6 @@ def test_gptbigcode_is_sent_nowhere(tmp_path):
             load(model.state_dict(), num_heads=4, family=model.config.model_type)
         with pytest.warns(UserWarning, match=r"gpt_bigcode.* family="):
             load(model.state_dict(), num_heads=4)
-
-
-def test_a_source_that_says_its_family_is_loaded_in_silence(recwarn):
-    interop.from_bert(made("Bert", **ENCODER).state_dict(), 0, num_heads=4, family="bert")
-    interop.from_gpt2(made("GPT2", **DECODER).state_dict(), 0, num_heads=4)  # its shapes tell
-    assert not recwarn.list
 
 
 @pytest.mark.parametrize("option", ["scale_attn_weights", "scale_attn_by_inverse_layer_idx"])
@@ -193,7 +192,7 @@ def test_more_than_gpt2(part):
 
 
 UNKNOWN = {  # their names are the most like GPT-2's and BERT's
-    "GPTNeo": {"num_layers": 1, "num_heads": 4, "attention_types": [[["global"], 1]]},
+    "GPTNeo": {"num_layers": 2, "num_heads": 4, "attention_types": [[["global"], 2]]},
     "Albert": {"embedding_size": 12}, "DebertaV2": {}, "Beit": VIT,
 }  # fmt: skip
 

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 
-import pytest
 from tools import ROOT
 from tools.readers_packages import missing_beside
 
@@ -32,19 +31,6 @@ PathFinder.find_spec = find_spec
 """
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Build the wheel and install it, without what it needs, into a folder of its own."""
-    folder = tmp_path_factory.mktemp("wheel")
-    pip, alone = [sys.executable, "-m", "pip"], ["--quiet", "--no-deps"]
-    build = [*pip, "wheel", *alone, "--no-build-isolation", "--wheel-dir", folder, ROOT]
-    subprocess.run(build, check=True)
-    (wheel,) = folder.glob("*.whl")
-    assert wheel.stat().st_size < LARGEST
-    subprocess.run([*pip, "install", *alone, "--target", folder / "target", wheel], check=True)
-    return folder / "target"
-
-
 def run(code, folder, *arguments):
     """Run code where the checkout isn't."""
     command = [sys.executable, "-c", code, *arguments]
@@ -52,7 +38,14 @@ def run(code, folder, *arguments):
     assert result.returncode == 0, result.stderr
 
 
-def test_the_wheel_carries_every_file_and_works_without_the_checkout(installed, tmp_path):
+def test_the_wheel_carries_every_file_and_works_without_the_checkout_and_attnlib_alone(tmp_path):
+    pip, alone = [sys.executable, "-m", "pip"], ["--quiet", "--no-deps"]
+    build = [*pip, "wheel", *alone, "--no-build-isolation", "--wheel-dir", tmp_path, ROOT]
+    subprocess.run(build, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < LARGEST
+    installed = tmp_path / "target"
+    subprocess.run([*pip, "install", *alone, "--target", installed, wheel], check=True)
     wanted = {
         path.relative_to(ROOT / "src")
         for path in (ROOT / "src").glob("attn*/**/*")
@@ -63,9 +56,7 @@ def test_the_wheel_carries_every_file_and_works_without_the_checkout(installed, 
     assert [path for path in sorted(wanted) if not (installed / path).is_file()] == []
     run(USE_IT, tmp_path, installed)
 
-
-def test_attnlib_alone_runs_the_readme_s_first_example(installed, tmp_path):
-    """The small package needs torch, numpy and matplotlib, and neither of the other two."""
+    # attnlib needs torch, numpy and matplotlib, and runs the README's first example.
     shutil.copytree(installed / "attnlib", tmp_path / "attnlib")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     example = re.search(r"^```python\n(.*?)^```", readme, re.M | re.S)[1]
