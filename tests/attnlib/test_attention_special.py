@@ -112,6 +112,7 @@ def test_weights_and_gradients_of_each_sample(learning):
         for call, samples in (
             (lambda one: module(one[None], **asked)[1], x),
             (lambda one: module(one[None], causal=True, **asked)[1], x),
+            (lambda one: module.contributions(one[None]), x),
             (lambda bias: module(x, score_bias=bias, **asked)[1], limits),
             (lambda bias: module(x, mask=bias > 0, **asked)[1], limits),
             (lambda bias: scaled_dot_product_attention(x, x, x, bias > 0)[1], limits),
