@@ -59,15 +59,11 @@ def test_bugs_are_found_without_the_help_of_an_error(behavior):
         assert loud == (exhibit.name == "-1e9 in half precision")
 
 
-ONE_FOR_EACH_QUESTION = {exhibit.killed_by: exhibit for exhibit in EXHIBITS}
-
-
-@pytest.mark.parametrize("question", ONE_FOR_EACH_QUESTION)
-def test_exhibits_are_named_as_themselves(question):
-    exhibit = ONE_FOR_EACH_QUESTION[question]
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_each_exhibit_is_named_as_itself(exhibit):
     diagnosis = ask(
-        exhibit, "", f"only: {exhibit.name}", f"first: {question}", exhibit.cause, exhibit.hint,
-        "not report: more",  # it explains all that is wrong
+        exhibit, "", f"only: {exhibit.name}", f"first: {exhibit.killed_by}", exhibit.cause,
+        exhibit.hint, "not report: more",  # it explains all that is wrong
         edges=True,
     )  # fmt: skip
     at_an_edge = set(diagnosis.failed) == set(diagnosis.edges)
@@ -176,6 +172,64 @@ def test_symptoms_are_those_that_the_labels_tell_and_each_leads_somewhere():
     after = torch.rand(3)
     torch.manual_seed(3)
     assert torch.equal(torch.rand(3), after)
+
+
+# --- loaded weights alone show these -------------------------------------------------------------
+
+
+def exchange(right, broken):
+    broken.W_q.load_state_dict(right.W_k.state_dict())
+    broken.W_k.load_state_dict(right.W_q.state_dict())
+
+
+def turn(*matrices):
+    for W in matrices:
+        W.weight.copy_(W.weight.T.clone())
+
+
+def pack(right, broken):
+    """Let three blocks of the matrix packed head by head be what queries, keys and values need."""
+    for part in ("weight", "bias"):
+        rows = torch.cat([getattr(W, part) for W in (right.W_q, right.W_k, right.W_v)])
+        by_head = rows.unflatten(0, (right.num_heads, 3, -1))
+        for W, heads in zip((broken.W_q, broken.W_k, broken.W_v), by_head.unbind(1), strict=True):
+            getattr(W, part).copy_(heads.flatten(0, 1))
+
+
+def regroup(right, broken):
+    """Let query heads 0 and 2, which meet key head 0 now, be those that did so before."""
+    order = torch.tensor([0, 2, 1, 3])
+    for part in ("weight", "bias"):
+        heads = getattr(right.W_q, part).unflatten(0, (4, -1))
+        getattr(broken.W_q, part).copy_(heads[order].flatten(0, 1))
+    columns = right.W_o.weight.unflatten(1, (4, -1))
+    broken.W_o.weight.copy_(columns[:, order].flatten(1))
+
+
+REARRANGED = {
+    "queries and keys swapped": exchange,
+    "fused qkv cut by blocks": pack,
+    "grouped heads tiled": regroup,
+    "transposed unless square": lambda _, b: turn(b.W_q, b.W_k, b.W_v, b.W_o),
+    "untransposed square projection": lambda _, b: turn(b.W_o),
+}
+
+
+def test_what_only_loaded_weights_show_is_marked_and_can_be_learned_around():
+    marked = [exhibit for exhibit in EXHIBITS if exhibit.only_loaded]
+    assert {exhibit.name for exhibit in marked} == REARRANGED.keys()
+    for exhibit in marked:
+        num_heads, kv_heads = (4, 2) if exhibit.name == "grouped heads tiled" else (3, 3)
+        right = MultiHeadAttention(12, num_heads, num_kv_heads=kv_heads)
+        broken, x = exhibit(12, num_heads, num_kv_heads=kv_heads), torch.randn(2, 5, 12)
+        with torch.no_grad():
+            for W in (right.W_q, right.W_k, right.W_v, right.W_o):
+                torch.nn.init.normal_(W.bias)
+            broken.load_state_dict(right.state_dict())
+            expected, _ = right(x)
+            assert (broken(x)[0] - expected).abs().max() > 0.1
+            REARRANGED[exhibit.name](right, broken)
+            torch.testing.assert_close(broken(x)[0], expected, atol=1e-5, rtol=1e-5)
 
 
 # --- their labels tell the truth -----------------------------------------------------------------
