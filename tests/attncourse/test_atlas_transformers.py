@@ -33,13 +33,16 @@ FAMILIES = {
     "GPT2": GPT2,
     "Bert": SIZES,
     "Llama": GROUPED,
+    "Mistral": {**GROUPED, "sliding_window": 5},
     "Gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 5, "attn_logit_softcapping": 2.0},
+    "GPTNeoX": SIZES,
     "Albert": {**SIZES, "embedding_size": 8},  # one layer, three times
 }  # fmt: skip
 # These hand out all layers at the end: most have no function for our attention to call. A release
 # that gives one of them such a function turns it into one of the families above.
 AT_ONCE = {
     "Bloom": {"vocab_size": V, "hidden_size": D, "n_layer": LAYERS, "n_head": HEADS},
+    "DebertaV2": SIZES,
     "DeepseekV32": {  # chooses two keys per query, by a mask that only "eager" gets
         **GROUPED, "num_key_value_heads": HEADS, "first_k_dense_replace": LAYERS, "index_topk": 2,
         "index_n_heads": 2, "index_head_dim": 8, "q_lora_rank": 8, "kv_lora_rank": 8,
@@ -47,7 +50,7 @@ AT_ONCE = {
     },
 }  # fmt: skip
 ALL = FAMILIES | AT_ONCE
-CAUSAL = "GPT2 Llama Gemma2 Bloom DeepseekV32".split()
+CAUSAL = "GPT2 Llama Mistral Gemma2 GPTNeoX Bloom DeepseekV32".split()
 T = 13
 IDS = torch.randint(3, V, (T,), generator=torch.Generator().manual_seed(3)).tolist()
 IDS[7:10] = IDS[1:4]
@@ -312,6 +315,14 @@ def test_what_no_page_can_be_of_is_told_before_anything_is_read(folder, file, tm
     assert file.read_text(encoding="utf-8") == TEXT
 
 
+def test_whoever_reads_the_command_may_go(folder, file, monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        assert asked(folder, file) == 0
+
+
 def test_the_command_says_what_it_cannot_do(folder, file, capsys):
     assert asked("./nowhere", file) == 2
     assert "no such folder" in capsys.readouterr().err
@@ -329,6 +340,7 @@ CASES = {
     "ViT": ({"hidden_size": D, "num_hidden_layers": 2, "num_attention_heads": 4}, "pixel_values"),
     "GptOss": ({**GROUPED, **GPT_OSS}, "sink"),
     "Longformer": ({**SIZES, "attention_window": 4}, "layer 0 must have weights"),
+    "Canine": (SIZES, "layer 1 must have weights"),  # letters, read in pieces
 }
 
 

@@ -132,6 +132,16 @@ def test_the_browser_computes_what_torch_computes(show):
     page = show(*cases)
     for root, widget in zip(page.locator(".attn-widget").all(), cases, strict=True):
         assert_shows(root, widget.x, widget.heads)
+
+
+def test_weights_have_the_palettes_colors_and_columns_are_level(show):
+    x, heads = torch.tensor([[8.0], [-8.0]]), torch.tensor([1.0, 1.25, 1.0] * 2)
+    page = show(TwoHeads(x, heads.view(2, 3, 1, 1)))  # scores of +-80
+    yellow = ["rgb(253, 231, 37)", "rgb(0, 0, 0)"]
+    violet = ["rgb(68, 1, 84)", "rgb(255, 255, 255)"]
+    colors = "cells => cells.map((cell) => [cell.style.background, cell.style.color])"
+    weights = page.locator(".attn-weights").first.locator("tbody td")
+    assert weights.evaluate_all(colors) == [yellow, violet, violet, yellow]
     page = show(largest(""), width=760)
     for step in ("scores", "weights", "output"):  # so that 2 + 1 = 3 reads across
         tops = {round(t.bounding_box()["y"]) for t in page.locator(f".attn-{step} tbody").all()}
