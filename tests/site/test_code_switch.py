@@ -83,8 +83,7 @@ def test_who_comes_by_a_link_or_from_the_search_finds_it_open_and_so_does_paper(
     assert text.is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not text.is_visible()
-    for end in ("#sol-write", "?highlight=text"):
-        page.goto("about:blank")
+    for end in ("#sol-write", "?highlight=text"):  # the first on the page that is open
         page.goto(f"{small_address}switch.html{end}")
         assert text.is_visible()
     page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")  # as the search does
