@@ -151,7 +151,6 @@ OPEN_FOLDS = """async () => {
 
 
 def assert_printed_whole_and_in_light_colors(page, name):
-    """Fail unless paper shows a page that is read in the dark so, and a lesson on few sheets."""
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins
@@ -166,7 +165,6 @@ def assert_printed_whole_and_in_light_colors(page, name):
 
 
 def assert_drawings_can_be_read(page, name):
-    """Fail unless a phone shows each drawing whole, with texts of 9 pixels or more."""
     drawings = page.evaluate(DRAWINGS)
     assert drawings or name not in all_notebooks()
     for drawing in drawings:
@@ -175,7 +173,6 @@ def assert_drawings_can_be_read(page, name):
 
 
 def assert_shown_whole_and_within_reach(page, name):
-    """Fail unless a phone shows tables, formulas and code whole, or lets them be pushed."""
     seen, on_code = page.evaluate(COPY_BUTTONS)
     assert on_code == [] and (seen > 1 or name not in all_lessons())
     page.evaluate(OPEN_FOLDS)
@@ -249,27 +246,23 @@ COPIES = """all => all.map((one) => {
 })"""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
-def test_a_window_loads_only_the_drawings_that_fit_it_and_nothing_moves(
-    browser, site_address, width, scheme
-):
-    """Neither far drawings nor those of the other theme, nor the index of the search."""
-    window = {"width": width, "height": 800}
-    with browser.new_context(viewport=window, color_scheme=scheme) as context:
+def test_a_phone_loads_only_the_drawings_that_it_shows_and_nothing_moves(browser, site_address):
+    """Neither wide or far drawings nor those of the other theme, nor the index of the search."""
+    window = {"width": 360, "height": 800}
+    with browser.new_context(viewport=window, color_scheme="dark") as context:
         page, loaded = context.new_page(), set()
         page.add_init_script(WATCH)
         page.on("request", lambda request: loaded.add(request.url))
         page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many
-        assert page.evaluate("themeWhenRead") == scheme
+        assert page.evaluate("themeWhenRead") == "dark"
         drawings = page.locator("picture:has(source)").evaluate_all(COPIES)
-        shown = page.locator(f"article figure img.only-{scheme}:visible").last
+        shown = page.locator("article figure img.only-dark:visible").last
         assert not shown.evaluate("image => image.complete")
         height = shown.bounding_box()["height"]
         page.evaluate(AT_REST)
         assert height > 100 and abs(shown.bounding_box()["height"] - height) <= 1
         assert page.evaluate("shift") < 0.05
-    fits = 0 if width == 360 else 1
-    seen = {drawing[fits] for drawing in drawings if scheme in drawing[2]}
+    seen = {for_phones for for_phones, _, theme in drawings if "dark" in theme}
     assert len(loaded & seen) > 3
     assert not loaded & ({file for *files, _ in drawings for file in files} - seen)
     assert not any("searchindex" in address for address in loaded)

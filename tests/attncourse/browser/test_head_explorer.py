@@ -80,21 +80,14 @@ def favorites(picture):
     return [tuple(int(float(n)) for n in dot[:-2].split()[::-1]) for dot in path.split("M")[1:]]
 
 
-def table_of(page):
-    """The numbers of the open table, without the column of sums."""
-    rows = [numbers_in(row) for row in page.locator("tbody tr").all_inner_texts()]
-    return torch.tensor(rows, dtype=torch.float64)[:, -1 - len(rows) : -1]
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show, causal):
-    widget, given = explorer(T=5, d=6, num_heads=1, causal=causal), by_chance(5, 6)
-    widget.to_largest = causal
-    page = show(widget)
+def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show):
+    given, page = by_chance(5, 6), show(explorer(T=5, d=6, num_heads=1))
     unfold(page)
     slider, tiles, plot = (page.locator(at) for at in ("[type=range]", ".attn-tile", ".attn-plot"))
-    may_look = torch.ones(5, 5).bool().tril(0 if causal else 5)
-    for num_heads in (1, 2, 3, 6):
+    for num_heads, causal in ((1, False), (2, True), (3, True), (6, False)):
+        for label in ("Causal", "Colors up to the largest weight"):
+            page.get_by_label(label).set_checked(causal)
+        may_look = torch.ones(5, 5).bool().tril(0 if causal else 5)
         assert numbers_in(slider.get_attribute("aria-valuetext")) == [num_heads, 6 // num_heads]
         weights = weights_of(*given, num_heads, causal)
         choices = weights[:, int(causal) :]  # rows that have a choice
@@ -117,14 +110,16 @@ def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show,
         told = live(page)
         assert f" {short(means[-1])} " in told
         assert told.endswith(f" {short(choices[-1].max())}, t{row + causal} → t{column}")
-        torch.testing.assert_close(table_of(page), weights[-1], atol=0.0005001, rtol=0)
+        rows = [numbers_in(row) for row in page.locator("tbody tr").all_inner_texts()]
+        table = torch.tensor(rows, dtype=torch.float64)[:, -6:-1]  # without the column of sums
+        torch.testing.assert_close(table, weights[-1], atol=0.0005001, rtol=0)
         assert torch.equal(painted(plot.locator("canvas")), painted(tiles.last.locator("canvas")))
         assert favorites(plot) == [(i, int(weights[-1, i].argmax())) for i in range(5)]
         tiles.first.dispatch_event("click")
         slider.press("ArrowRight")
 
 
-def test_one_way_by_keys_over_tiles_map_and_words(show):
+def test_by_keys_tiles_map_and_words_are_read_and_two_heads_are_pinned_side_by_side(show):
     page = show(explorer(tokens=SENTENCE, num_heads=4))  # two lines of two
     weights = weights_of(*by_chance(11), 4)
     press_key, heading = page.keyboard.press, page.locator(".attn-heading")
@@ -153,6 +148,20 @@ def test_one_way_by_keys_over_tiles_map_and_words(show):
     found = f"head {head + 1}, {short(weights[:, 9].max())} → {SENTENCE[column]}"
     assert live(page).startswith("too: ") and live(page).endswith(found)
     assert shows(page.locator(".attn-lines canvas"), weights[:, 9])
+    maps, pin = page.locator(".attn-plot"), page.locator(".attn-enlarged .attn-button")
+    press(page, "Pin head 4")
+    assert maps.count() == 1  # not the same map twice
+    press(page, "head 3")
+    right, left = (plot.bounding_box() for plot in maps.all())  # what was large stays there
+    assert abs(left["y"] - right["y"]) < 2 and left["x"] + left["width"] < right["x"]
+    assert shows(maps.last.locator("canvas"), weights[3])
+    maps.last.focus()
+    both = f"head 3 {short(weights[2, 0, 9])}, head 4 {short(weights[3, 0, 9])}"
+    assert live(page) == f"The → {SENTENCE[9]} {both}"  # where the cursor was
+    press(page, "Unpin head 4", "Pin head 3", "head 2")
+    assert maps.count() == 2 and pin.get_attribute("aria-pressed") == "true"
+    page.get_by_role("slider").press("ArrowLeft")  # to two heads: the pinned one is no more
+    assert maps.count() == 1 and pin.get_attribute("aria-pressed") == "false"
 
 
 def test_one_way_by_mouse_and_touch_over_slider_tiles_and_map(show):
@@ -178,25 +187,6 @@ def test_one_way_by_mouse_and_touch_over_slider_tiles_and_map(show):
     page.get_by_label("Causal").check()
     plot.tap(position={"x": 10.5 * cell, "y": 0.5 * cell})
     assert live(page).startswith("The → tired 0 (")
-
-
-def test_two_heads_are_pinned_side_by_side_and_read_together(show):
-    page, weights = show(explorer(tokens=SENTENCE, num_heads=4)), weights_of(*by_chance(11), 4)
-    maps, pin = page.locator(".attn-plot"), page.locator(".attn-enlarged .attn-button")
-    press(page, "Pin head 1")
-    assert maps.count() == 1  # not the same map twice
-    press(page, "head 3")
-    right, left = (plot.bounding_box() for plot in maps.all())  # what was large stays there
-    assert abs(left["y"] - right["y"]) < 2 and left["x"] + left["width"] < right["x"]
-    assert shows(maps.last.locator("canvas"), weights[0])
-    maps.last.focus()
-    assert live(page) == (
-        f"The → The head 3 {short(weights[2, 0, 0])}, head 1 {short(weights[0, 0, 0])}"
-    )
-    press(page, "Unpin head 1", "Pin head 3", "head 2")
-    assert maps.count() == 2 and pin.get_attribute("aria-pressed") == "true"
-    page.get_by_role("slider").press("ArrowLeft")  # to two heads: the pinned one is no more
-    assert maps.count() == 1 and pin.get_attribute("aria-pressed") == "false"
 
 
 def test_tabs_have_their_own_heads_and_rules_take_a_readers_words_or_refuse_them(show):
@@ -274,42 +264,26 @@ def test_what_no_training_made_is_said_at_once_and_everywhere_as_in_python(show,
     assert told.inner_text() == ""
 
 
-PLACES_OF_TILES = """tiles => tiles.map((tile) => {
-  const {x, y, width, height} = tile.getBoundingClientRect();
-  return [x, y + scrollY, width, height].map(Math.round);
-})"""
-
-
-def test_however_many_heads_there_are_tiles_fill_their_lines_and_nothing_moves_on_a_phone(show):
+def test_on_a_phone_controls_stand_by_what_they_change_and_tiles_fill_their_lines(show):
     page = show(tabs_of(SENTENCE), width=360)
     slider, tiles = page.get_by_role("slider"), page.locator(".attn-tile:visible .attn-picture")
-    # A control and what it changes are in one view.
     assert box(page, ".attn-grid")["bottom"] - box(page, "[type=range]")["top"] < 640
     assert box(page, ".attn-chips")["bottom"] - box(page, ".attn-arcs-drawing")["top"] < 640
     press(page, "random")
     slider.press("Home")
     heights = set()
     for _ in range(5):  # up to 16 heads
-        places = tiles.evaluate_all(PLACES_OF_TILES)
-        tops = [top for _, top, _, _ in places]
+        tops = [tile.bounding_box()["y"] for tile in tiles.all()]
         assert len({tops.count(top) for top in tops}) == 1  # each line is full
         heights.add(round(box(page, ".attn-panels")["height"]))
-        for _ in range(2):
-            page.get_by_label("Causal").dispatch_event("click")  # which scrolls nothing
-            assert tiles.evaluate_all(PLACES_OF_TILES) == places
         slider.press("ArrowRight")
-    assert len(heights) == 1
+    assert len(heights) == 1  # nothing below moves
 
 
-def test_scores_in_the_thousands_have_weights_and_hebrew_words_are_told_in_order(show):
-    q, k = 60 * by_chance(3, 4).bfloat16().requires_grad_()
-    tokens = ["אימצתי", "ישן", "אימצתי"]
-    page = show(HeadExplorer(tokens, q, k.mT.contiguous().mT, num_heads=1))
-    unfold(page)
-    expected = weights_of(q.detach(), k.detach(), 1)[0]
-    torch.testing.assert_close(table_of(page), expected, atol=0.0005001, rtol=0)
+def test_hebrew_words_are_told_apart_and_in_order(show):
+    page = show(explorer(3, 4, tokens=["אימצתי", "ישן", "אימצתי"], num_heads=1))
     page.locator(".attn-plot").press("End")
     parts = page.locator("[aria-live] > *")
-    assert parts.all_inner_texts()[:2] == ["אימצתי (0)", "אימצתי (2)"]  # told apart
+    assert parts.all_inner_texts()[:2] == ["אימצתי (0)", "אימצתי (2)"]
     lefts = [part.bounding_box()["x"] for part in parts.all()]
     assert len(lefts) == 3 and lefts == sorted(lefts)  # who looks, at whom, how much
