@@ -138,7 +138,11 @@ PICKED = {"values": {"given": [2, None, None], "checked": False}, "isDone": Fals
 # The last two are answers that no field or choice of the page can have.
 IMPOSSIBLE = {"given": ["1"], "checked": True}, {"choice": 3, "committed": True}
 DAMAGES = ["", "{", "null", '{"values": 7}', json.dumps(GIVEN | {"isDone": False})]
-DAMAGES += [json.dumps({"values": values, "isDone": False}) for values in IMPOSSIBLE]
+DAMAGES += [
+    json.dumps({"values": values, "isDone": is_done})
+    for values in IMPOSSIBLE
+    for is_done in (False, True)
+]
 COMES_BACK = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 SET = "([key, value]) => localStorage.setItem(key, value)"
 

@@ -164,6 +164,13 @@ def test_by_keys_tiles_map_and_words_are_read_and_two_heads_are_pinned_side_by_s
     assert maps.count() == 1 and pin.get_attribute("aria-pressed") == "false"
 
 
+STANDS_STILL = """() => {
+  const before = window.scrolledTo;
+  window.scrolledTo = scrollY;
+  return scrollY === before;
+}"""
+
+
 def test_one_way_by_mouse_and_touch_over_slider_tiles_and_map(show):
     page = show(explorer(tokens=SENTENCE, num_heads=1), width=360)
     weights = weights_of(*by_chance(11), 4)[2]
@@ -175,10 +182,11 @@ def test_one_way_by_mouse_and_touch_over_slider_tiles_and_map(show):
     assert tiles.count() == 4
     swipe(page, (slider["left"] + 200, middle[1]), (slider["left"] + 205, middle[1] - 120))
     page.wait_for_function("scrollY > 40")  # a finger that scrolls leaves the slider alone
+    page.wait_for_function(STANDS_STILL)  # or the next tap would only stop it
     assert tiles.count() == 4
     tiles.nth(2).evaluate("tile => tile.scrollIntoView({block: 'end'})")
     tiles.nth(2).tap()
-    assert page.locator(".attn-tile[aria-pressed=true]").get_attribute("aria-label") == "head 3"
+    expect(page.locator(".attn-tile[aria-pressed=true]")).to_have_attribute("aria-label", "head 3")
     shown = box(page, ".attn-plot")
     assert shown["top"] >= 0 and shown["bottom"] <= 641  # it stood below the window
     cell = shown["width"] / 11
