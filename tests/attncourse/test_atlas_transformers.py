@@ -273,7 +273,7 @@ def asked(folder, file, *options):
     return main([str(folder), "--text", str(file), "--quiet", *map(str, options)])
 
 
-def test_the_command_prints_a_table_and_writes_a_file(folder, file, tmp_path, capsys):
+def test_the_command_prints_a_table_and_writes_a_page_of_each_text(folder, file, tmp_path, capsys):
     pytest.importorskip("anywidget")
     file.write_text(f"{TEXT}\n\nthe mat\nsat on the cat\n", encoding="utf-8")
     page = tmp_path / "atlas.html"
@@ -286,33 +286,13 @@ def test_the_command_prints_a_table_and_writes_a_file(folder, file, tmp_path, ca
     written = page.read_text(encoding="utf-8")
     assert "<title>Atlas of heads: tiny</title>" in written and ", transformers " in written
     assert saved.startswith(f"saved: {page}, ")
-
-
-def test_each_text_is_read_whatever_its_file(folder, file, tmp_path, capsys):
-    other, page = tmp_path / "other.txt", tmp_path / "atlas.html"
+    other = tmp_path / "other.txt"
     other.write_text(TEXT, encoding="utf-8-sig")  # a mark at the beginning is no token
-    assert asked(folder, other, "--text", file) == 0
-    assert "2 texts of 11 tokens" in capsys.readouterr().out
-    other.write_text(f"{'cat ' * 80}\n\n{TEXT}", encoding="utf-8")
-    assert asked(folder, other, "--text", file, "-o", page) == 0
+    assert asked(folder, file, "--text", other) == 0
+    assert "3 texts of 6 to 11 tokens" in capsys.readouterr().out
+    other.write_text("cat " * 80, encoding="utf-8")
+    assert asked(folder, file, "--text", other, "-o", page) == 0
     assert "cut into 4 texts of at most 40 tokens" in capsys.readouterr().out
-
-
-def said(capsys):
-    """Return what a command said of an error, whatever lines it filled."""
-    return " ".join(capsys.readouterr().err.split())
-
-
-def test_what_no_page_can_be_of_is_told_before_anything_is_read(folder, file, tmp_path, capsys):
-    pytest.importorskip("anywidget")
-    for output, words in {
-        tmp_path / "nowhere" / "atlas.html": "must be in a folder",
-        tmp_path: "must be a file, got the folder",
-        file: "must be another file",
-    }.items():
-        assert asked(folder, file, "-o", output) == 2
-        assert f"--output {words}" in said(capsys)
-    assert file.read_text(encoding="utf-8") == TEXT
 
 
 def test_whoever_reads_the_command_may_go(folder, file, monkeypatch):
@@ -323,15 +303,22 @@ def test_whoever_reads_the_command_may_go(folder, file, monkeypatch):
         assert asked(folder, file) == 0
 
 
-def test_the_command_says_what_it_cannot_do(folder, file, capsys):
-    assert asked("./nowhere", file) == 2
-    assert "no such folder" in capsys.readouterr().err
+def test_the_command_says_what_it_cannot_do(folder, file, tmp_path, capsys):
+    pytest.importorskip("anywidget")
+    short = tmp_path / "short.txt"
+    short.write_text(f"{TEXT}\n\ncat", encoding="utf-8")
+    for where, options, words in (
+        ("./nowhere", [], "no such folder"),
+        (folder, ["--text", short], f"paragraph 2 of {short} "),
+        (folder, ["-o", tmp_path / "nowhere" / "atlas.html"], "--output must be in a folder"),
+        (folder, ["-o", tmp_path], "--output must be a file, got the folder"),
+        (folder, ["-o", file], "--output must be another file"),
+    ):
+        assert asked(where, file, *options) == 2
+        assert words in " ".join(capsys.readouterr().err.split())  # whatever lines it fills
+    assert file.read_text(encoding="utf-8") == TEXT
     with pytest.raises(SystemExit, match="2"):
         asked(folder, "none.txt")
-    other = file.with_name("other.txt")
-    other.write_text(f"{TEXT}\n\ncat", encoding="utf-8")
-    assert asked(folder, file, "--text", other) == 2
-    assert f"paragraph 2 of {other} " in said(capsys)
 
 
 GPT_OSS = {"head_dim": 6, "num_local_experts": 2, "num_experts_per_tok": 1}

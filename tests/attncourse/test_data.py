@@ -6,12 +6,10 @@ import shutil
 import sys
 
 import pytest
-import torch
 from tools.refusing import assert_refused
 
 from attncourse import data
 from attncourse.data import write_atomically
-from attncourse.training import RECIPES
 
 NAME, SEED = data.saved()[0]
 WEIGHTS, CARD = (f"{NAME}-seed{SEED}.{ending}" for ending in ("safetensors", "json"))
@@ -26,22 +24,6 @@ def test_all_files_are_weights_or_their_cards_and_small():
     assert sum(path.stat().st_size for path in data.FOLDER.glob("*.safetensors")) <= LARGEST
 
 
-@pytest.mark.parametrize(("recipe", "seed"), data.saved())
-def test_a_card_says_how_its_weights_were_made(recipe, seed):
-    state = torch.get_rng_state()
-    model, card = data.load(recipe, seed)
-    assert torch.equal(torch.get_rng_state(), state) and not model.training
-    assert all(x.requires_grad and x.dtype == torch.float32 for x in model.parameters())
-    assert card.command == f"python -m attncourse.training {recipe} --seed {seed} --save"
-    assert card.settings == RECIPES[recipe].as_json() and card.steps == RECIPES[recipe].steps
-    assert card.model == model.spec()
-    assert card.versions.keys() == {"python", "torch", "attnlib"}
-    assert len(card.date) == 10 and card.seconds > 0
-    task = RECIPES[recipe].task
-    assert card.final["readouts"].keys() == task.readouts.keys()
-    assert card.final["relations"].keys() <= {relation.name for relation in task.relations}
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Let a copy of one model's files be what is saved."""
@@ -51,14 +33,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def flip(folder):
-    stored = bytearray((folder / WEIGHTS).read_bytes())
-    stored[-1] ^= 1
-    (folder / WEIGHTS).write_bytes(stored)
-
-
-def cut(folder):
-    (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:1000])
+def with_weights(change):
+    """Return a function that changes the bytes of the weights."""
+    return lambda folder: (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
 
 
 def without(name):
@@ -76,16 +53,15 @@ def tell(**changes):
 
 AGAIN = f"python -m attncourse.training {NAME} --seed {SEED} --save"
 DAMAGES = {
-    "one bit": (flip, ValueError, ["changed or damaged", AGAIN]),
-    "the end is missing": (cut, ValueError, ["changed or damaged", AGAIN]),
+    "one bit": (with_weights(lambda stored: stored[:-1] + bytes([stored[-1] ^ 1])),
+        ValueError, ["digest", "changed or damaged", AGAIN]),
+    "the end is missing": (with_weights(lambda stored: stored[:1000]),
+        ValueError, ["changed or damaged", AGAIN]),
     "no weights": (without(WEIGHTS), FileNotFoundError, ["missing", AGAIN]),
     "no card": (without(CARD), FileNotFoundError, [NAME, "none"]),
     "a card with another name": (tell(license="none"), ValueError, ["card", "license"]),
     "another model": (tell(model={"length": 3}), ValueError, ["card", "model", AGAIN]),
-    "a model of other sizes": (tell(model={**data.read_card(NAME, SEED).model, "length": 99}),
-        ValueError, ["card", "one model", AGAIN]),
     "another recipe": (tell(recipe="names"), ValueError, ["'names'", f"'{NAME}'", AGAIN]),
-    "another digest": (tell(digest="0" * 64), ValueError, ["digest", "00000000...", AGAIN]),
 }  # fmt: skip
 
 

@@ -90,14 +90,12 @@ def test_sentences_have_the_partners_of_a_second_reading():
         assert sentence.words == (".", *name) and sentence.ids == (26, *letters)
         assert sentence.answers == {"next": (*letters, 26)}
         vowels = [place for place, word in enumerate(sentence.words) if word in VOWELS]
-        assert (
-            sentence.partners
-            == {  # of rows, which stand before what they tell
-                "vowel>vowel": {after - 1: before for before, after in pairwise(vowels)},
-                "double>vowel": {vowel + 1: vowel for vowel in vowels[:-1]},
-                "ending>first": {len(name) - 1: 1},
-            }
-        )
+        partners = {  # of rows, which stand before what they tell
+            "vowel>vowel": {after - 1: before for before, after in pairwise(vowels)},
+            "double>vowel": {vowel + 1: vowel for vowel in vowels[:-1]},
+            "ending>first": {len(name) - 1: 1},
+        }
+        assert sentence.partners == partners
         assert names.read(name) == names.read(name.upper()) == sentence
 
 

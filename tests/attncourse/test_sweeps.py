@@ -1,9 +1,8 @@
 """Sweeps: what is saved was found by the trainings that it names, and can be found again."""
 
-import copy
 import dataclasses
 import json
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import pytest
@@ -11,36 +10,18 @@ import torch
 from tools.refusing import assert_refused
 
 from attncourse import data
-from attncourse.interventions import (
-    attention_knockout,
-    follower_looks,
-    mean_ablation,
-    right_answers,
-)
 from attncourse.tasks import lookup, pack
 from attncourse.training import (
     RECIPES,
     SWEEPS,
     FixedWeights,
     Sweep,
-    evaluate,
     held_out_sentences,
     train,
 )
 from attncourse.training.__main__ import main
 from attncourse.training.recipes import LOOKUP
-from attncourse.training.sweeps import (
-    EARLY,
-    differences,
-    head_masses,
-    induction_looks,
-    right_with_heads_left,
-    right_without_as_much,
-    right_without_looks,
-    run,
-    settings_of,
-)
-from attnlib.patterns import induction_score, relation_mass
+from attncourse.training.sweeps import EARLY, differences, run, settings_of
 
 
 def watch(model, batch):
@@ -173,86 +154,32 @@ def test_other_losses_and_settings_are_noticed(path, monkeypatch, capsys):
         assert word in capsys.readouterr().out
 
 
-@pytest.fixture(scope="module")
-def short():
-    """Return a short training whose heads differ, of a causal task with two layers."""
-    recipe = RECIPES["induction-short"].changed(steps=25, held_out=30)
-    return train(recipe, progress=False)
+@pytest.mark.parametrize(
+    ("name", "trial", "recipe"),
+    [
+        ("sides", "both readouts", "concord"),
+        ("pruned", "400 steps", "concord"),
+        ("step", "12 symbols", "induction-short"),
+    ],
+)
+def test_what_a_sweep_kept_of_a_saved_model_is_found_in_it_again(name, trial, recipe):
+    sweep, saved, (model, card) = SWEEPS[name], data.load_sweep(name), data.load(recipe)
 
+    def kept(what):
+        return saved.values(what, trial)[sweep.heads.index(4)][0]
 
-def test_what_is_kept_of_heads_is_what_they_put_on_partners_and_followers(short):
-    batch = pack(held_out_sentences(short.recipe))
-    with torch.no_grad():
-        weights = short.model(batch.tokens, need_weights=True).weights
-    mass = relation_mass(weights[-1], batch.partners["induction"]).heads.tolist()
-    assert head_masses(short)["induction"] == pytest.approx(mass, abs=1e-6)
-    places = [induction_score(weights[-1], batch.tokens, after=after).heads for after in (1, 2)]
-    assert induction_looks(short.model, batch) == [heads.max().item() for heads in places]
-    right = []
-    for after in (1, 2):
-        with attention_knockout(short.model, follower_looks(batch.tokens, after)):
-            right += right_answers(short.model, batch, short.recipe.task.relations).values()
-    assert right_without_looks(short) == pytest.approx(right, abs=1e-6)
-
-
-def test_as_much_is_forbidden_at_the_heaviest_places_that_are_neither_look(short):
-    sharp = dataclasses.replace(short, model=copy.deepcopy(short.model))
-    sharp.model.blocks[-1].attention.W_q.weight.data *= 40  # so that some looks outweigh the rest
-    batch, relations = pack(held_out_sentences(short.recipe)), short.recipe.task.relations
-    with torch.no_grad():
-        answers = sharp.model(batch.tokens, need_weights=True)
-    weights, tokens = answers.weights[-1].mean(1).tolist(), batch.tokens.tolist()
-    found = []
-    for after in (1, 2):
-        look, others = torch.zeros(2, len(tokens), 24, 24).bool()
-        counted = torch.zeros(len(tokens), 24).bool()
-        for b, word in enumerate(tokens):
-            for i, row in enumerate(weights[b]):
-                looks = {n: [j for j in range(n, i + 1) if word[j - n] == word[i]] for n in (1, 2)}
-                mass, left = sum(row[j] for j in looks[after]), 0.0
-                look[b, i, looks[after]] = True
-                neither = {*range(i + 1)} - {*looks[1], *looks[2]}
-                for j in sorted(neither, key=lambda j: -row[j]):
-                    if left < mass:
-                        others[b, i, j] = True
-                        left += row[j]
-                counted[b, i] = left >= mass and batch.partners["induction"][b, i] >= 0
-        assert 0 < counted.sum() < (batch.partners["induction"] >= 0).sum()
-        shares = []
-        for forbidden in (torch.zeros_like(look), look, others):
-            with attention_knockout(sharp.model, forbidden), torch.no_grad():
-                logits = sharp.model(batch.tokens).logits[relations[0].readout]
-            right = logits.argmax(-1) == batch.answers[relations[0].readout]
-            shares.append(right[counted].float().mean().item())
-        found.append(shares)
-    for now, wanted in zip(right_without_as_much(sharp), found, strict=True):
-        assert now == pytest.approx(wanted, abs=1e-6)
-
-
-def test_heads_go_in_the_order_in_which_they_are_missed_least():
-    recipe = RECIPES["concord"].changed(batch=8, steps=40, warmup=5, held_out=350)
-    trained = train(recipe, progress=False)
-    some = held_out_sentences(recipe)[:300]
-    relations = [one for one in recipe.task.relations if one.name != "predicate>noun"]
-
-    def right_without(gone):
-        mask = torch.tensor([0.0 if k in gone else 1.0 for k in range(4)])
-        found = evaluate(trained.model, some, relations, head_masks=[mask]).relations
-        return sum(found.values()) / len(found)
-
-    gone, path = set(), [right_without(set())]
-    while len(gone) < 4:
-        path.append(max(right_without({*gone, k}) for k in {*range(4)} - gone))
-        gone.add(next(k for k in range(4) if right_without({*gone, k}) == path[-1]))
-    muted, averaged = (SWEEPS["pruned"].keep[way](trained) for way in ("muted", "averaged"))
-    assert muted == pytest.approx(path, abs=1e-6)
-    assert averaged == right_with_heads_left(trained, mean_ablation) != muted
-
-
-# --- refusals
+    assert kept("digest") == card.digest
+    trained = dataclasses.replace(train(RECIPES[recipe], progress=False, stop=1), model=model)
+    found = {what: keep(trained) for what, keep in sweep.keep.items()}
+    same = partial(torch.testing.assert_close, atol=2e-3, rtol=0)  # an answer of a thousand may tip
+    same(found, {what: kept(what) for what in sweep.keep})
+    if sweep.watch is not None:
+        same(sweep.watch(model, pack(held_out_sentences(trained.recipe))), kept("watched")[-1])
 
 
 def test_what_is_not_saved_or_damaged_is_refused(path, capsys):
+    card = data.load_sweep("tiny")
+    assert_refused(lambda: card.right("5 places"), ["trial", "'few'", "'5 places'"])
     path.unlink()
     assert main(["tiny"]) == 2 and "'tiny'" in capsys.readouterr().err
     for damage in ("[]", '{"sweep": "keys"}', "{"):
@@ -262,11 +189,6 @@ def test_what_is_not_saved_or_damaged_is_refused(path, capsys):
     for option in (["--seed", "1"], ["--stop", "0"], ["--heads", "0"]):
         assert main(["tiny", *option]) == 2
         assert option[0] in capsys.readouterr().err
-
-
-def test_a_trial_that_is_none_is_refused():
-    card = data.load_sweep("staircase")
-    assert_refused(lambda: card.right("5 places"), ["trial", "'2 places'", "'5 places'"])
 
 
 def test_weights_depend_on_letters_and_question_and_never_on_values():
@@ -287,30 +209,3 @@ def test_weights_depend_on_letters_and_question_and_never_on_values():
         assert not torch.allclose(logits, other.logits[name])
         assert not silent.logits[name].any()
     assert silent.weights is None
-
-
-def test_queries_and_values_may_differ_in_width_and_nothing_else_changes():
-    task = lookup(slots=4, values=5)
-    tokens, mask = pack(task.sentences(7, seed=1)).tokens, torch.tensor([1.0, 0.0, 0.5])
-    usual, apart = FixedWeights(task, 6, 3), FixedWeights(task, 6, 3, d_k=2)
-    apart.load_state_dict(usual.state_dict())
-    with torch.no_grad():
-        one, other = (model(tokens, head_masks=[mask]).logits for model in (usual, apart))
-    torch.testing.assert_close(other, one)
-    apart = FixedWeights(task, 6, 3, d_v=5).attention
-    widths = [one.weight.shape[0] for one in (apart.W_q, apart.W_k, apart.W_v)]
-    assert widths == [6, 6, 15] and apart.W_o.weight.shape == (6, 15)
-
-
-def test_one_head_with_fixed_weights_puts_all_contents_on_a_line():
-    task = lookup(slots=3, values=4)
-    words = [f"a{a} b0 c{c} ac?".split() for a in (1, 2) for c in (1, 2)]
-    ids = torch.tensor([[task.vocabulary.index(word) for word in of] for of in words])
-
-    def rank(h):
-        with torch.no_grad():
-            answered = FixedWeights(task, 8, h)(ids).logits
-        points = torch.cat([answered["first"], answered["second"]], -1)[:, -1]
-        return torch.linalg.matrix_rank(points - points.mean(0), rtol=1e-3)
-
-    assert [rank(1), rank(2)] == [1, 2]

@@ -12,11 +12,6 @@ from attndoctor.museum import named
 from attndoctor.museum.known_modules import MultiHeadedAttention
 
 
-class NeedsPositions(Plain):
-    def forward(self, x, freqs_cis):
-        return self.attend(x)
-
-
 class Refuses(Plain):
     def __init__(self, d_model, num_heads):
         assert d_model % 64 == 0, "d_model must be divisible by 64"
@@ -59,6 +54,7 @@ class Lazy(Plain):
         self.W_q = nn.LazyLinear(d_model)
 
 
+NeedsPositions = but(Plain, forward=lambda self, x, freqs_cis: self.attend(x))
 THREE = returning(lambda output, weights: (output, weights, weights))
 test_a_mistake_in_calling_is_told_with_what_mends_it = refusals({
     "no output": (returning(lambda output, weights: None), {}, CallError, "call: result",
@@ -154,13 +150,8 @@ class Swallows(Plain):
         super().__init__(d_model, num_heads)
 
 
-class Drops(Plain):
-    """With a dropout that isn't told."""
-
-    def weigh(self, scores, allowed):
-        return torch.dropout(super().weigh(scores, allowed), 0.1, self.training)
-
-
+DropsUntold = but(Plain, weigh=lambda self, scores, allowed:
+    torch.dropout(Plain.weigh(self, scores, allowed), 0.1, self.training))  # fmt: skip
 CALLED = but(Plain, scores=lambda self, q, k: q @ k.mT / self.d_k() ** 0.5)
 BIASES, IDENTITY = "module_under_test: biases told", "module_under_test: projection told"
 test_what_the_errors_advise_helps = diagnoses({
@@ -169,7 +160,7 @@ test_what_the_errors_advise_helps = diagnoses({
     "names of its own": (OneHead(16), {"num_heads": 1, "load": load_in_order}, "healthy"),
     "swallowed": (Swallows, {}, "healthy", "skipped: grouped heads",
         "skipped: training with dropout"),
-    "dropout that is fixed": (Drops, {}, "healthy", "report: random in training"),
+    "dropout that isn't told": (DropsUntold, {}, "healthy", "report: random in training"),
     "an error inside": (CALLED, {}, "broken", "TypeError: 'int' object"),
     "all but W_o loaded": (Plain(30, 3), {"load": load_all_but_last}, "not asked",
         "no exhibit", "not_comparable: not loaded", "W_o.weight, W_o.bias"),

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
@@ -16,11 +15,10 @@ from tools.diagnoses import ask, verdict
 from attndoctor import museum
 from attndoctor.examine import examine
 from attndoctor.match import Answers
-from attndoctor.module_under_test import reference_answer
 from attndoctor.museum import EXHIBITS, SYMPTOMS, Exhibit, named, symptoms
 from attndoctor.museum._catalog import ROOMS
 from attndoctor.options import DiagnoseOptions
-from attndoctor.probes import PROBES, SELF_ATTENTION
+from attndoctor.probes import PROBES
 from attndoctor.reference import agree
 from attnlib import MultiHeadAttention, causal_mask
 
@@ -33,30 +31,22 @@ FILE = r"https://github\.com/[\w.-]+/[\w.-]+/blob/[0-9a-f]{40}/[\w./-]+\.\w+"
 # --- every exhibit is rejected, and as itself ----------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def behavior():
-    """What an exhibit answers to a probe that a MultiHeadAttention is asked."""
-    answers = Answers(examine(MultiHeadAttention, DiagnoseOptions()), {})
-    return lambda exhibit, probe: answers.behavior((exhibit,) if exhibit else (), probe)
-
-
-def test_no_two_exhibits_behave_alike_and_each_label_names_the_question_that_finds_it(behavior):
+def test_no_two_exhibits_behave_alike_and_each_label_names_the_question_that_finds_it():
     """If two were alike, a diagnosis would name the first of them by chance."""
     probes = sorted(PROBES, key=lambda probe: probe.sizes == ("dropout",))  # those come last
-    behaviors = {one: [behavior(one, probe) for probe in probes] for one in (None, *EXHIBITS)}
+    answers = Answers(examine(MultiHeadAttention, DiagnoseOptions()), {})
+    behaviors = {
+        exhibit: [answers.behavior((exhibit,) if exhibit else (), probe) for probe in probes]
+        for exhibit in (None, *EXHIBITS)
+    }
     for (exhibit, ours), (other, theirs) in combinations(behaviors.items(), 2):
         asked = zip(probes, ours, theirs, strict=True)
-        differ = (probe.name for probe, a, b in asked if not agree(a, b, probe.tolerance))
-        question = next(differ, None)
-        assert question, f"{exhibit} behaves like {other}"
-        assert exhibit or other.killed_by in (question, *differ)
-
-
-def test_bugs_are_found_without_the_help_of_an_error(behavior):
-    for exhibit in EXHIBITS:
-        (first,) = (probe for probe in PROBES if probe.name == exhibit.killed_by)
-        loud = isinstance(behavior(exhibit, first), Exception)
-        assert loud == (exhibit.name == "-1e9 in half precision")
+        differ = ((probe.name, b) for probe, a, b in asked if not agree(a, b, probe.tolerance))
+        if exhibit is None:
+            found = dict(differ)[other.killed_by]  # without the help of an error
+            assert isinstance(found, Exception) == (other.name == "-1e9 in half precision")
+        else:
+            assert any(differ), f"{exhibit} behaves like {other}"
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
@@ -68,21 +58,6 @@ def test_each_exhibit_is_named_as_itself(exhibit):
     )  # fmt: skip
     at_an_edge = set(diagnosis.failed) == set(diagnosis.edges)
     assert not diagnosis and verdict(diagnosis) == ("at the edges" if at_an_edge else "broken")
-
-
-def test_on_tokens_alone_exhibits_answer_alike_whatever_else_a_module_takes():
-    """So what pairs of them answer is remembered without it."""
-    adapter = examine(MultiHeadAttention, DiagnoseOptions()).first
-    for one, other in combinations(EXHIBITS[::4], 2):
-        steps = tuple(sorted((dict(one.steps) | dict(other.steps)).items()))
-        for setting in (adapter.setting, replace(adapter.setting, always_causal=True)):
-            everything, nothing = (
-                reference_answer(SELF_ATTENTION, setting, takes, steps)
-                for takes in (adapter.takes | {"four axes"}, frozenset())
-            )
-            assert agree(everything, nothing, 0), (one.name, other.name)
-            if isinstance(everything, Exception):
-                assert str(everything) == str(nothing)
 
 
 # --- where they stand: in public, on the page, in a file -----------------------------------------
@@ -143,9 +118,6 @@ def test_an_exhibit_is_a_module():
         assert output.is_meta and weights.is_meta
     with pytest.raises(NotImplementedError):
         EXHIBITS[0](12, 3).contributions(x)
-
-
-# --- what one sees of them -----------------------------------------------------------------------
 
 
 SHOWN = {
@@ -232,33 +204,12 @@ def test_what_only_loaded_weights_show_is_marked_and_can_be_learned_around():
             torch.testing.assert_close(broken(x)[0], expected, atol=1e-5, rtol=1e-5)
 
 
-# --- their labels tell the truth -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "steps", "are_nan"), [
-    ("NaN only in the gradient", 1, {"W_q", "W_k"}),
-    ("NaN rows", 1, {"W_v", "W_o"}),
-    ("NaN rows", 2, {"W_q", "W_k", "W_v", "W_o"}),
-])  # fmt: skip
-def test_a_row_that_may_look_nowhere_reaches_the_parameters(name, steps, are_nan):
-    module, x, mask = named(name)(12, 3), torch.randn(2, 5, 12), causal_mask(5)
+def test_nan_rows_reach_half_the_matrices_in_one_step_and_all_in_two():
+    module, x, mask = named("NaN rows")(12, 3), torch.randn(2, 5, 12), causal_mask(5)
     mask[2] = False
     optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
-    for _ in range(steps):
+    for reached in ({"W_v", "W_o"}, {"W_q", "W_k", "W_v", "W_o"}):
         module(x, mask=mask)[0].square().sum().backward()
         optimizer.step()
-    nan = {name.split(".")[0] for name, p in module.named_parameters() if p.isnan().any()}
-    assert nan == are_nan
-    hidden_from_the_loss = name == "NaN only in the gradient"
-    assert module(x, mask=mask)[0].isfinite().all() == hidden_from_the_loss
-
-
-def test_one_head_s_values_move_d_k_numbers_where_w_o_is_forgotten():
-    """As the label of "forgotten W_o" has it."""
-    module, x = named("forgotten W_o")(12, 3), torch.randn(2, 5, 12)
-    with torch.no_grad():
-        before, _ = module(x)
-        module.W_v.weight[4:8] = 0
-        after, _ = module(x)
-    moved = (before != after).any(1).any(0)
-    assert moved.tolist() == [4 <= i < 8 for i in range(12)]
+        parameters = module.named_parameters()
+        assert {name.split(".")[0] for name, p in parameters if p.isnan().any()} == reached

@@ -96,15 +96,10 @@ def test_the_module_in_a_wrapper_is_asked():
     ask(lambda d, h: nn.DataParallel(Limited(d, h)), "healthy", "not skipped: a mask")
 
 
-class NormalizedWeights(Plain):
-    def __init__(self, d_model, num_heads):
-        super().__init__(d_model, num_heads)
-        nn.utils.parametrizations.weight_norm(self.W_q)
-        nn.utils.parametrizations.spectral_norm(self.W_v)
-
-
 def test_weights_that_are_computed_are_asked_as_plain_ones():
-    module = NormalizedWeights(48, 4)
+    module = Plain(48, 4)
+    nn.utils.parametrizations.weight_norm(module.W_q)
+    nn.utils.parametrizations.spectral_norm(module.W_v)
     ask(module, "healthy")
     assert "W_q.parametrizations.weight.original0" in module.state_dict()  # its own stay
 
@@ -223,8 +218,6 @@ test_what_cannot_be_asked_is_an_error = refusals({
     "no sizes": (lambda: Plain(30, 3), {}, CallError, "build: one module only"),
     "the end of the program": (lambda d_model, num_heads: sys.exit(), {}, CallError, "SystemExit"),
     "scale": (Plain, {"scale": lambda d, h: 1}, CallError, "scale(10)", "TypeError"),
-    "three tensors": (returning(lambda y, w: (y, y[0], w)), {}, CallError, "call: result",
-        "(result[0], result[2])"),
     "a dict": (returning(lambda y, w: {"y": y}), {}, CallError, "call: result", "result['y']"),
     "several modules": (nn.ModuleDict({"a": Plain(48, 4)}), {}, CallError, "build: several modules",
         "ModuleDict"),
@@ -254,12 +247,25 @@ def with_nan(module):
     return module
 
 
+class KeepsADict(Plain):
+    def forward(self, x, cache=None, is_causal=False):
+        if cache is not None and "k" in cache:
+            raise NotImplementedError
+        return self.attend(x, allowed=fit(causal=is_causal, T=x.shape[1]))[0]
+
+
+def needs_its_past(self, x, use_cache, layer_past):
+    return self.attend(x) if not use_cache and layer_past is None else x
+
+
 test_what_it_returns_and_holds = diagnoses({
     "shorter without weights": (LikeGPT2, {"returns": lambda result: (result[0], result[2])},
         "healthy"),
     "a key of zeros": (nn.MultiheadAttention(48, 4, batch_first=True, add_zero_attn=True), {},
         "meant", "conventions: formula", "taken: the key that it adds"),
     "NaN in a weight": (with_nan(Plain(48, 4)), {}, "healthy", "taken: its W_k.weight"),
+    "a dict": (KeepsADict, {}, "healthy", "report: foreign cache", "not report: defaults"),
+    "a past": (but(Plain, forward=needs_its_past), {}, "healthy"),
 })  # fmt: skip
 
 
@@ -289,23 +295,6 @@ SeveralTokens = but(Plain, forward=several_tokens)
 test_errors_on_purpose_are_not_broken = diagnoses({
     "several tokens": (SeveralTokens, {}, "not asked", "report: refuses", "AssertionError"),
     "several tokens, wrong": (but(SeveralTokens, mix=wrong_when_long), {}, "broken"),
-})  # fmt: skip
-
-
-class KeepsADict(Plain):
-    def forward(self, x, cache=None, is_causal=False):
-        if cache is not None and "k" in cache:
-            raise NotImplementedError
-        return self.attend(x, allowed=fit(causal=is_causal, T=x.shape[1]))[0]
-
-
-def needs_its_past(self, x, use_cache, layer_past):
-    return self.attend(x) if not use_cache and layer_past is None else x
-
-
-test_what_is_kept = diagnoses({
-    "a dict": (KeepsADict, {}, "healthy", "report: foreign cache", "not report: defaults"),
-    "a past": (but(Plain, forward=needs_its_past), {}, "healthy"),
 })  # fmt: skip
 
 

@@ -48,10 +48,7 @@ EXAMPLES = {
             "numbers": True, "columns": 2,
         },
         {
-            "mask": [
-                causal_mask(3), torch.eye(3, 4).logical_not(), torch.ones(2, 3, 4).bool(),
-                torch.ones(4).bool(),
-            ],
+            "mask": [causal_mask(3), torch.eye(3, 4).logical_not()],
             "weights": [
                 torch.ones(2, 3, 4) / 3, -torch.eye(3, 4), torch.eye(3, 4).repeat(2, 2, 1, 1),
                 torch.eye(3, 4).index_fill(1, torch.tensor(3), 0.9),
@@ -66,9 +63,7 @@ EXAMPLES = {
         },
         {
             "rows": [range(2)], "keys": [range(4)],
-            "maps": [
-                numbers(3, 3), EYE - 1, EYE / 20, EYE.repeat(2, 1, 1, 1), EYE.flip(0),
-            ],
+            "maps": [numbers(3, 3), EYE - 1, EYE / 20, EYE.flip(0)],
         },
     ),
     "plot_matrices": Example(

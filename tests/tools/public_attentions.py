@@ -307,24 +307,8 @@ OfTheClassToken = but(Usual, layers="q k v proj",
     forward=lambda self, x: self.ask(x[:, :1], x)[0])  # fmt: skip
 
 
-class BareMatrices(nn.Module):
-    """Of a hundred tutorials: parameters without layers, used as x @ W."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (
-            nn.Parameter(torch.randn(d_model, d_model)) for _ in range(4)
-        )
-
-    def forward(self, x, mask=None):
-        q, k, v = (split(x @ W, self.num_heads) for W in (self.W_q, self.W_k, self.W_v))
-        hidden = None if mask is None else ~(mask[:, None] if mask.dim() == 3 else mask)
-        return join(attend(q, k, v, hidden)[0]) @ self.W_o
-
-
 class BareLayers(nn.Module):
-    """The same as PyTorch stores them, with biases."""
+    """Of a hundred tutorials: parameters without layers, as PyTorch's layers store them."""
 
     def __init__(self, dim, heads):
         super().__init__()
@@ -342,6 +326,11 @@ class BareLayers(nn.Module):
 
     def mix(self, q, k, v):
         return attend(q, k, v)[0]
+
+
+# The same, used as x @ W.
+BareMatrices = but(BareLayers, project=lambda self, x, name:
+    x @ self.get_parameter(f"w{name}") + self.get_parameter(f"b{name}"))  # fmt: skip
 
 
 class PerHead(nn.Module):

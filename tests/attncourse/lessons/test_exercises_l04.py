@@ -4,6 +4,7 @@ import math
 
 import torch
 from tools import ROOT
+from tools.broken_attentions import Plain, but, filled_with, fit
 from tools.verdicts import PASSES, verdicts
 from torch import nn
 
@@ -36,53 +37,27 @@ def backwards(theirs):
     return ours
 
 
-class Plain(nn.Module):
-    """Right on level 1; `allow` decides what becomes of a mask."""
-
-    def __init__(self, d, h):
-        super().__init__()
-        self.h, self.d_k = h, d // h
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d, d) for _ in range(4))
-
-    def allow(self, scores, mask):
-        return scores.masked_fill(~mask, -math.inf).softmax(-1)
-
-    def forward(self, x, mask=None):
-        q, k, v = (split_heads(W(x), self.h) for W in (self.W_q, self.W_k, self.W_v))
-        scores = q @ k.transpose(-2, -1) / self.d_k**0.5
-        weights = scores.softmax(-1) if mask is None else self.allow(scores, mask)
-        return self.W_o((weights @ v).transpose(1, 2).flatten(2)), weights
-
-
 class Right(Plain):
-    low = -math.inf
-
-    def allow(self, scores, mask):
-        mask = mask.unsqueeze(-3)
-        seeing = mask.any(-1, keepdim=True)
-        return scores.masked_fill(~mask & seeing, self.low).softmax(-1) * seeing
+    def forward(self, x, mask=None):
+        return self.attend(x, allowed=fit(mask))
 
 
-class Low(Right):
-    low = -1e4
+def low(self, scores, allowed):
+    return filled_with(-1e4)(self, scores, allowed) * allowed.any(-1, keepdim=True)
 
 
-def returning(results):
-    class Returning(Right):
-        def forward(self, x, mask=None):
-            return results(*super().forward(x, mask))
-
-    return Returning
+def of_one_mask(self, x, mask=None):
+    return self.attend(x, allowed=mask)  # [T, T]
 
 
-class PerSample(Plain):
-    def allow(self, scores, mask):
-        return super().allow(scores, mask[:, None] if mask.dim() == 3 else mask)
-
-
-class Refusing(Plain):
-    def allow(self, scores, mask):
+def refusing(self, x, mask=None):
+    if mask is not None:
         raise ValueError("five axes were wanted")
+    return self.attend(x)
+
+
+def returning(change):
+    return but(Right, forward=lambda self, x, mask=None: change(*Right.forward(self, x, mask)))
 
 
 class Listed(Plain):
@@ -94,8 +69,8 @@ class Listed(Plain):
 
     def forward(self, x, mask=None):
         q, k, v = (torch.stack([W(x) for W in each], 1) for each in self.three)
-        weights = (q @ k.mT / self.d_k**0.5).softmax(-1)
-        return self.W_o((weights @ v).transpose(1, 2).flatten(2)), weights
+        weights = self.scores(q, k).softmax(-1)
+        return self.mix(weights, v), weights
 
 
 def without_scale_and_transpose(x, W_q, W_k, W_v, W_o, h):
@@ -124,11 +99,11 @@ test_answers = verdicts(
         l04.reads: {PASSES: [by_backward]},
         l04.loaded: {"changed the module": [backwards]},
         l04.module: {
-            PASSES: [Right, Low],
-            building._REACHED[2]: [Plain],
-            "[B, T, T] into [T, T, B]": [Refusing],
+            PASSES: [Right, but(Right, weigh=low)],
+            building._REACHED[2]: [but(Plain, forward=of_one_mask)],
+            "[B, T, T] into [T, T, B]": [but(Plain, forward=refusing)],
             "[6, 5, 5] in": [returning(lambda output, weights: (output, weights.flatten(0, 1)))],
-            building._REACHED[3]: [PerSample],
+            building._REACHED[3]: [but(Right, weigh=filled_with(-math.inf))],
             building._LOST_LAYERS: [Listed],
             "is None": [returning(lambda output, weights: (output, None))],
             "sum to 1": [returning(lambda output, weights: (output, weights.log()))],
