@@ -15,10 +15,11 @@ from tools.diagnoses import ask, verdict
 from attndoctor import museum
 from attndoctor.examine import examine
 from attndoctor.match import Answers
+from attndoctor.module_under_test import reference_answer
 from attndoctor.museum import EXHIBITS, SYMPTOMS, Exhibit, named, symptoms
 from attndoctor.museum._catalog import ROOMS
 from attndoctor.options import DiagnoseOptions
-from attndoctor.probes import PROBES
+from attndoctor.probes import PROBES, SELF_ATTENTION
 from attndoctor.reference import agree
 from attnlib import MultiHeadAttention, causal_mask
 
@@ -58,6 +59,18 @@ def test_each_exhibit_is_named_as_itself(exhibit):
     )  # fmt: skip
     at_an_edge = set(diagnosis.failed) == set(diagnosis.edges)
     assert not diagnosis and verdict(diagnosis) == ("at the edges" if at_an_edge else "broken")
+
+
+def test_on_tokens_alone_exhibits_answer_alike_whatever_else_a_module_takes():
+    """So what pairs of them answer is remembered without it."""
+    adapter = examine(MultiHeadAttention, DiagnoseOptions()).first
+    for one, other in combinations(EXHIBITS[::4], 2):
+        steps = tuple(sorted((dict(one.steps) | dict(other.steps)).items()))
+        everything, nothing = (
+            reference_answer(SELF_ATTENTION, adapter.setting, takes, steps)
+            for takes in (adapter.takes | {"four axes"}, frozenset())
+        )
+        assert agree(everything, nothing, 0), (one.name, other.name)
 
 
 # --- where they stand: in public, on the page, in a file -----------------------------------------
@@ -213,3 +226,14 @@ def test_nan_rows_reach_half_the_matrices_in_one_step_and_all_in_two():
         optimizer.step()
         parameters = module.named_parameters()
         assert {name.split(".")[0] for name, p in parameters if p.isnan().any()} == reached
+
+
+def test_one_head_s_values_move_d_k_numbers_where_w_o_is_forgotten():
+    """As the label of "forgotten W_o" has it."""
+    module, x = named("forgotten W_o")(12, 3), torch.randn(2, 5, 12)
+    with torch.no_grad():
+        before, _ = module(x)
+        module.W_v.weight[4:8] = 0
+        after, _ = module(x)
+    moved = (before != after).any(1).any(0)
+    assert moved.tolist() == [4 <= i < 8 for i in range(12)]
