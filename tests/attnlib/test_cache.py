@@ -111,6 +111,7 @@ def test_a_pair_is_pickled_in_any_order_and_copied_module_first():
         output, _ = one(x[:, 2:], causal=True, cache=copy.deepcopy(past))
         assert close(output, module(x, causal=True)[0][:, 2:])
     past, one = copy.deepcopy(pair[::-1])
+    assert past.values.data_ptr() != cache.values.data_ptr()
     with pytest.raises(ValueError, match=r"^cache "):
         one(x[:, 2:], causal=True, cache=past)
 
