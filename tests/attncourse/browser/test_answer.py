@@ -250,6 +250,7 @@ def test_steps_are_moved_by_keys_and_by_touch(show):
     page.keyboard.press("Space")  # and there it ends
     assert steps.all_inner_texts() == ["project", "split", "merge"]
     assert down.get_attribute("aria-disabled") == "true"
+    assert re.findall(r"merge|\d", said(page)) == ["merge", "3", "3"]
     page.get_by_role("button", name="Move up: split").tap()
     assert steps.all_inner_texts() == ["split", "project", "merge"]
     assert "(2, 1, 0)" in check(page)
