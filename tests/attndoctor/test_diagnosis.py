@@ -87,10 +87,6 @@ class Fused(Plain):
         return self.W_o(heads.transpose(1, 2).flatten(2))
 
 
-def copy_state(module, reference):
-    module.load_state_dict(reference.state_dict())
-
-
 class DropsInEvaluation(WithSoftmaxInFloat32):
     def train(self, mode=True):
         return super().train(True)
@@ -99,7 +95,8 @@ class DropsInEvaluation(WithSoftmaxInFloat32):
 LACKS = "report: not offered"
 test_what_a_reader_writes = diagnoses({
     "attnlib": (MultiHeadAttention, {}, "healthy", f"not {LACKS}"),
-    "in steps": (stepped(), {"load": copy_state}, "healthy", f"not {LACKS}"),
+    "in steps": (stepped(), {"load": lambda module, reference:
+        module.load_state_dict(reference.state_dict())}, "healthy", f"not {LACKS}"),
     "einsum": (WithEinsum, {}, "healthy", LACKS, "(17 questions)", "(4 questions)", "causal,"),
     "float32 softmax": (WithSoftmaxInFloat32, {}, "healthy", "not skipped: dropout on average",
         "not taken: given its dropout"),

@@ -230,6 +230,8 @@ def test_what_a_state_says_of_heads_is_kept_as_far_as_another_model_has_them(lab
     assert which.input_value() == "none"
     options = [labs.texts(one, "option") for one in (which, where)]
     assert options == [["none", "question → first", "question → second"], ["all heads", "head 1"]]
+    press(page, "Concord")
+    assert which.input_value() == "none"
     widget = labs.quick(task="induction", muted=[3])
     widget.head = 3
     page = lab(widget)
