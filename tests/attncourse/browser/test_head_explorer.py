@@ -165,9 +165,8 @@ def test_by_keys_tiles_map_and_words_are_read_and_two_heads_are_pinned_side_by_s
 
 
 STANDS_STILL = """() => {
-  const before = window.scrolledTo;
-  window.scrolledTo = scrollY;
-  return scrollY === before;
+  [window.before, window.now] = [window.now, scrollY];
+  return window.before === window.now;
 }"""
 
 
