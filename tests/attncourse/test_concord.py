@@ -134,17 +134,11 @@ def test_the_vocabulary_is_as_told():
 
 LETTERS = " ".join(letters_of(sentence.words) for sentence in SENTENCES)
 GROUPS = "(?<!R)[DH]"  # a clause's noun stands alone
-PROPORTIONS = {
-    ("C", r"\."): 0.40,
-    ("g", r"\."): 0.35,
-    ("R", r"\."): 0.5,
-    ("RD", "R"): 0.5,
-    ("cV", "c"): 0.7,
-    ("T", "g"): 0.5,
-    (f"{GROUPS}[VA]", GROUPS): 0.5,
-    ("[DH]V", "[DH][VA]"): 0.5,
+PROPORTIONS = {  # part, whole -> share
+    ("C", r"\."): 0.40, ("g", r"\."): 0.35, ("R", r"\."): 0.5, ("RD", "R"): 0.5, ("cV", "c"): 0.7,
+    ("T", "g"): 0.5, (f"{GROUPS}[VA]", GROUPS): 0.5, ("[DH]V", "[DH][VA]"): 0.5,
     ("AA", "[DHV]A"): 0.35,
-}
+}  # fmt: skip
 
 
 def test_the_proportions_are_those_told():

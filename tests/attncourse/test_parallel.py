@@ -13,13 +13,7 @@ from tools.refusing import assert_refused, refusals
 from torch import nn
 from torch.multiprocessing.spawn import ProcessException
 
-from attncourse.parallel import (
-    Report,
-    Share,
-    compare_models,
-    run_in_processes,
-    split_heads_over,
-)
+from attncourse.parallel import Report, Share, compare_models, run_in_processes, split_heads_over
 from attncourse.parallel.__main__ import main
 from attncourse.parallel.heads import require_splittable
 from attncourse.training import RECIPES

@@ -11,14 +11,7 @@ from tools.refusing import assert_refused
 
 from attncourse import data
 from attncourse.tasks import lookup, pack
-from attncourse.training import (
-    RECIPES,
-    SWEEPS,
-    FixedWeights,
-    Sweep,
-    held_out_sentences,
-    train,
-)
+from attncourse.training import RECIPES, SWEEPS, FixedWeights, Sweep, held_out_sentences, train
 from attncourse.training.__main__ import main
 from attncourse.training.recipes import LOOKUP
 from attncourse.training.sweeps import EARLY, differences, run, settings_of

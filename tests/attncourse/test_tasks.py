@@ -205,6 +205,8 @@ def test_a_task_is_asked_in_some_readouts_alone():
         assert asked.words == whole.words and asked.answers == {"B": whole.answers["B"]}
         assert asked.partners == {one.name: whole.partners[one.name] for one in own}
     assert concord.with_readouts("A", "B").sentences(9, seed=1) == concord.sentences(9, seed=1)
+    for readouts in ((), ("A", "C")):
+        assert_named(ValueError, "readouts", partial(concord.with_readouts, *readouts))
 
 
 drawn = partial(concord.sentences, number=2, seed=0)
@@ -240,8 +242,3 @@ REFUSED = {
 }  # fmt: skip
 
 test_what_does_not_fit_is_refused = refusals(REFUSED)
-
-
-def test_readouts_that_a_task_has_not_are_refused():
-    for readouts in ((), ("A", "C")):
-        assert_named(ValueError, "readouts", partial(concord.with_readouts, *readouts))

@@ -31,6 +31,7 @@ from attncourse.training import (
 from attncourse.training.__main__ import main
 from attncourse.training.changed_world import VARIABLE
 from attncourse.training.first_weights import initial_model
+from attnlib import RMSNorm
 from attnlib.model import TransformerModel
 
 SHORT = TINY.changed(steps=12, model={"dropout": 0.1})
@@ -209,6 +210,11 @@ def test_an_evaluation_mutes_heads_and_leaves_out_what_no_sentence_has():
     model, sentences = tiny_training().model, held_out_sentences(TINY)
     without = evaluate(model, iter(sentences), head_masks=[torch.zeros(2)])
     assert without.joint < 0.6 and evaluate(model, sentences).joint > 0.9
+
+
+def test_every_recipe_can_be_told_as_json():
+    assert all(json.dumps(recipe.as_json()) for recipe in RECIPES.values())
+    assert TINY.changed(model={"norm": RMSNorm}).as_json()["model"]["norm"] == "RMSNorm"
 
 
 @pytest.mark.parametrize(("recipe", "seed"), data.saved())

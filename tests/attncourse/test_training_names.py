@@ -9,13 +9,7 @@ from tools.refusing import assert_named, refusals
 
 from attncourse import data
 from attncourse.tasks import names
-from attncourse.training import (
-    RECIPES,
-    held_out_sentences,
-    sample_names,
-    share_of_names,
-    train,
-)
+from attncourse.training import RECIPES, held_out_sentences, sample_names, share_of_names, train
 from attncourse.training.sampling import name_guesses
 from attnlib.model import GPT
 

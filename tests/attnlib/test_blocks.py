@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from tools.modules import F64, randomize
 from torch import nn
 
-from attnlib import (
-    FeedForward,
-    KVCache,
-    LayerNorm,
-    MultiHeadAttention,
-    RMSNorm,
-    TransformerBlock,
-)
+from attnlib import FeedForward, KVCache, LayerNorm, MultiHeadAttention, RMSNorm, TransformerBlock
 
 
 def plain_norm(norm, x):

@@ -204,8 +204,7 @@ def test_what_does_not_fit_is_refused(words, call):
 
 
 @pytest.mark.parametrize(
-    ("load", "state"),
-    [(interop.from_gpt2, gpt2_state()), (interop.from_bert, bert_state())],
+    ("load", "state"), [(interop.from_gpt2, gpt2_state()), (interop.from_bert, bert_state())]
 )
 def test_a_tensor_that_is_missing_or_of_another_shape_is_named(load, state):
     names = [

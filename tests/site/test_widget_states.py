@@ -36,8 +36,9 @@ SHOWN = """(root) => {
     "div:has(.attn-change):not(:has(.attn-plot))"].flatMap((one) => [one, `${one} *`]);
   return [...root.querySelectorAll(`*:not(${MEMORY})`)].map((node) => {
     const words = node.childElementCount ? "" : node.textContent;
-    const {checked, value, ariaPressed} = node;
-    return [words, checked, value, ariaPressed, node.getAttribute("d")].join();
+    const {checked, value, ariaPressed, ariaChecked, ariaSelected} = node;
+    const places = ["d", "x1", "y1", "x2", "y2"].map((name) => node.getAttribute(name));
+    return [words, checked, value, ariaPressed, ariaChecked, ariaSelected, places].join();
   });
 }"""
 

@@ -147,7 +147,7 @@ AUDIT = r"""(scheme) => {
   if (all(HEADING).length !== 1) problems.push(`${all(HEADING).length} main headings`);
   if (root.scrollWidth > root.clientWidth) {
     const sticksOut = (node) => node.getBoundingClientRect().right > root.clientWidth + 1;
-    const names = all("body *").filter(sticksOut).map((node) => node.className).join();
+    const names = all("body *").filter(sticksOut).map((node) => node.getAttribute("class")).join();
     problems.push(`page is ${root.scrollWidth} wide in a window of ${root.clientWidth}: ${names}`);
   }
 

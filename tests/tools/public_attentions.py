@@ -328,7 +328,7 @@ class BareLayers(nn.Module):
         return attend(q, k, v)[0]
 
 
-# The same, used as x @ W.
+# The same, used as x @ W + b.
 BareMatrices = but(BareLayers, project=lambda self, x, name:
     x @ self.get_parameter(f"w{name}") + self.get_parameter(f"b{name}"))  # fmt: skip
 

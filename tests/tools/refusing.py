@@ -18,9 +18,7 @@ def assert_refused(
     assert all(word in message for word in words), message
 
 
-def refusals(
-    table: dict[type[Exception], dict[Callable, dict[str, list]]],
-) -> Callable[..., None]:
+def refusals(table: dict[type[Exception], dict[Callable, dict[str, list]]]) -> Callable[..., None]:
     """Return the test that each value of a table is refused by the name of its argument.
 
     The table has for each type of error: the call -> its argument -> values that it refuses.

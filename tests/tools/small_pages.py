@@ -272,20 +272,12 @@ from tools.every_widget import about"""
 SHOWN_TWICE = STATES["query_compass"]
 
 RIGHT = {
-    "index": INDEX,
-    "told": TOLD,
-    "plain": PLAIN,
-    "switch": SWITCH,
-    "covers": COVERS,
-    "formulas": FORMULAS,
-    "figures": FIGURES,
+    "index": INDEX, "told": TOLD, "plain": PLAIN, "switch": SWITCH, "covers": COVERS,
+    "formulas": FORMULAS, "figures": FIGURES,
     "states": notebook("# Page\n", *map(cell, (SETUP, *STATES.values(), SHOWN_TWICE))),
-    "whole": WHOLE,
-    "L78_Said": SAID,
-    "L91_One": notebook("# One", ONE),
-    "L97_Lab": LAB,
+    "whole": WHOLE, "L78_Said": SAID, "L91_One": notebook("# One", ONE), "L97_Lab": LAB,
     "L99_Class": CLASS,
-}
+}  # fmt: skip
 
 # --- mistakes -------------------------------------------------------------------------------------
 

@@ -162,13 +162,18 @@ def test_choices_and_lines_get_the_verdict_of_the_check(show, name):
     assert told_of(show(widget), widget.kind, given) == wanted
 
 
+def test_orders_have_the_places_that_itertools_gives_them(show):
+    placed = "orders => orders.map(attnModules['answer/places.js'].placeOfOrder)"
+    assert show(order()).evaluate(placed, [*permutations(range(5))]) == [*range(120)]
+
+
 TYPED = {
     ".5": 0.5, "1,5/2,5": 0.6, " 3 / -7 ": -3 / 7, "1234,567": 1234.567, "1 000": 1000,
     "1\u2009024": 1024, "1/2/3": 1 / 6, "1\u20132": -1, "27 × 16 + 2": 434, "-2^2": -4,
     "2**-1": 0.5, "2^3^2": 512, "2e\u20133": 0.002, "-ln(72/168)": -math.log(72 / 168),
     "sqrt(2) - 3*(1 - e^-1)": math.sqrt(2) - 3 * (1 - math.exp(-1)), "cos(0)+sin(pi/2)": 2,
     "LOG(2)/exp(1)": math.log(2) / math.e, "\u200f٠١٢٣٤\u066b٥٦٧٨٩": 1234.56789,
-    "０１２３４．５６７８９": 1234.56789, "2，5": 2.5,
+    "۰۱۲۳۴/۵۶۷۸۹\u00a0": 1234 / 56789, "０１２３４．５６７８９": 1234.56789, "2，5": 2.5,
     **{f"{minus}4": -4 for minus in "-\u2010\u2013\u2212\ufe63\uff0d"},
 }  # fmt: skip
 NO_NUMBERS = [

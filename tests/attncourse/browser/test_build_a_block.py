@@ -173,13 +173,14 @@ def test_by_keys_all_wirings_are_drawn_and_say_what_was_measured_and_what_a_sign
             assert_told(texts, values)
     assert len(names) == len(FORMULAS)
     page.locator("summary").first.click()  # every run that was measured
-    for table, panel in zip(page.locator("table").all(), PANELS, strict=False):
+    for table, (panel, kind) in zip(page.locator("table").all(), PANELS.items(), strict=False):
         table.locator("tbody tr").first.wait_for()
         names, *columns = zip(*table.locator("tbody tr").evaluate_all(CELLS), strict=True)
         assert [name.split(", ")[-1] for name in names] == [*"1234"] * len(MEASURED)
         expected = torch.cat([given[wiring][panel].T for wiring in MEASURED])  # [runs, depths]
+        near = {"rel": 0.0051, "abs": 0} if kind == "size" else {"abs": 0.000051}
         for column, wanted in zip(columns, expected.T.tolist(), strict=True):
-            assert numbers_of(column) == pytest.approx(wanted, rel=0.0051, abs=0.000051)
+            assert numbers_of(column) == pytest.approx(wanted, **near)
 
 
 SWITCHES = """widget => [...widget.querySelectorAll(":is([type=checkbox], [type=radio])")]

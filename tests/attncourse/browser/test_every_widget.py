@@ -106,7 +106,7 @@ def test_a_damaged_state_says_so_the_page_lives_on_and_texts_are_never_markup(sh
 
 
 @every_widget
-def test_its_words_say_which_traits_a_reader_changes(name):
+def test_its_docstring_names_what_a_reader_changes(name):
     widget = about(name).example("a")
     words = next(kind.__doc__ for kind in type(widget).__mro__ if kind.__doc__)
     changed = words.partition("Traits that a reader changes:")[2].partition("\n\n")[0]
@@ -145,7 +145,8 @@ FRAMES = """() => [...document.querySelectorAll("[aria-pressed=true], [aria-chec
       [node.ariaPressed, node.ariaChecked].includes("false"));
     return others.filter((other) => frame(other) === frame(chosen)).map((node) => node.outerHTML);
   })"""
-MARKS = ".attn-swatch, .attn-scale, .attn-tile, .attn-share, .attn-weight, .attn-is"
+MARKS = """.attn-swatch, .attn-scale, .attn-tile, .attn-share, .attn-weight, .attn-is, .attn-signed,
+  span.attn-spine, .attn-right"""
 ADJUSTED = """nodes => nodes.filter((node) => getComputedStyle(node).forcedColorAdjust !== "none")
   .map((node) => node.outerHTML)"""
 LOST = """root => [...root.querySelectorAll("*")].filter(({style}) => style.backgroundColor)
@@ -317,14 +318,22 @@ OTHERWISE = """(root, sheet) => {
   });
 }"""
 
+PLAIN = """() => document.body.insertAdjacentHTML("beforeend", `<div id="plain">
+  <p>p <code>c</code></p><details open><summary>s</summary><table>
+  <caption>c</caption><tr><th>h</th><td>d</td></tr></table></details>
+  <label><input type="radio"><input type="range"></label><button>b</button>
+  <svg><text>t</text><rect/><path/></svg><fieldset><legend>l</legend></fieldset></div>`)"""
 
-def test_no_widget_changes_another_and_a_notebook_shows_it_as_a_page_does(show):
+
+def test_no_widget_changes_another_or_the_page_and_a_notebook_shows_it_as_a_page_does(show):
     """A notebook has a widget's style in one sheet of its own, a page those of all its widgets."""
     examples = [about(name).example("word") for name in COMPLETE]
     page = show(*examples)
+    page.evaluate(PLAIN)
     page.emulate_media(reduced_motion="reduce")  # what pulses looks otherwise at each moment
     unfold_all(page)
     widgets = page.locator(".attn-widget").all()
     shown_at_rest(page, widgets)
+    assert page.locator("#plain").evaluate(OTHERWISE, "") == []
     for name, example, widget in zip(COMPLETE, examples, widgets, strict=True):
         assert widget.evaluate(OTHERWISE, example._css) == [], name

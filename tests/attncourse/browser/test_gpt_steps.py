@@ -258,6 +258,10 @@ def test_it_plays_to_the_end_and_stops_where_a_reader_does_anything(show):
     choose(page, "q")
     page.clock.run_for(3 * PAUSE)
     assert lit(page) == "q"  # a reader who presses a line looks at it
+    page.emulate_media(reduced_motion="reduce")
+    press(page, "Play")  # nothing glides in it
+    page.clock.run_for(2 * PAUSE)
+    assert lit(page) == "v"
 
 
 def test_on_a_phone_nothing_moves_from_line_to_line_and_the_lit_one_is_in_sight(show):

@@ -1,5 +1,6 @@
 """HeadAtlas in a real browser, without a kernel: its order, its heads, its rows; and its file."""
 
+import dataclasses
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from playwright.sync_api import expect
 from tools.atlases import made_atlas
 from tools.browsing import open_page, violations_on
+from tools.engines import wait_for
 from tools.weight_pictures import arcs, painted, short, shows, tiny
 from tools.widget_pages import TOKEN_MAP_PLACES, box, numbers_in, press, unfold
 
@@ -145,6 +147,13 @@ def test_tiles_are_sorted_and_left_out_by_their_score(show):
         page.keyboard.press(key)
     chosen = page.locator(".attn-tile[aria-pressed=true]").inner_text()
     assert chosen.startswith(tiles_of(page)[5][0])  # four in a line
+    # A baseline that nobody beats leaves the score to filter by.
+    scores = atlas.scores["previous token"]
+    beyond = dataclasses.replace(scores, baseline=scores.baseline + 1)
+    page = show(HeadAtlas(dataclasses.replace(atlas, scores={"previous token": beyond})))
+    page.get_by_role("slider").fill("4")
+    kept = [head for head in range(12) if scores.mean.flatten()[head] > 0.15]
+    assert [name for name, _ in tiles_of(page)] == [name_of(head, 4) for head in kept]
 
 
 def test_a_chosen_head_has_scores_beside_their_baselines_and_a_row_for_a_chosen_token(show):
@@ -185,6 +194,7 @@ def test_a_chosen_head_has_scores_beside_their_baselines_and_a_row_for_a_chosen_
     near = [share for _, share in sorted(pairs) if share >= 0.01]
     expect(page.locator(".attn-arc")).to_have_count(len(near))
     torch.testing.assert_close(arcs(page), torch.stack(near).double(), atol=1e-3, rtol=0)
+    assert page.locator(".attn-chip[style*='--share']").count() == len(found)  # tinted
     page.get_by_label(PRODUCTS).check()  # shares of what is known
     products = top.values * atlas.value_norms[1, 1, top.indices]
     shares = products / products.sum()
@@ -271,4 +281,12 @@ def test_the_file_opens_from_a_folder_in_the_dark_of_a_phone_and_asks_nobody(bro
         page.get_by_text("The texts, token by token").click()
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         assert violations_on(page) == []
+        page.emulate_media(color_scheme="light")
+        expect(page.locator("html")).to_have_attribute("data-theme", "light")
         assert problems == []
+
+
+def test_other_engines_open_the_file(engine, file):
+    engine.open(file.as_uri())
+    count = "document.querySelectorAll('.attn-tile').length"
+    wait_for(engine, f"() => {count} === 144 && {DRAWN}")

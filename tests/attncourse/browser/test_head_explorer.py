@@ -119,7 +119,7 @@ def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show)
         slider.press("ArrowRight")
 
 
-def test_by_keys_tiles_map_and_words_are_read_and_two_heads_are_pinned_side_by_side(show):
+def test_by_keys_heads_and_cells_are_read_and_two_heads_are_pinned(show):
     page = show(explorer(tokens=SENTENCE, num_heads=4))  # two lines of two
     weights = weights_of(*by_chance(11), 4)
     press_key, heading = page.keyboard.press, page.locator(".attn-heading")

@@ -85,7 +85,7 @@ def test_a_phone_folds_what_few_need_and_what_comes_and_goes_hardly_moves_what_i
     page.get_by_label("head 1 works").uncheck()
     expect(page.locator(".attn-tile .attn-picture").first).not_to_have_css("opacity", "1")
     page.evaluate("document.body.style.paddingBlock = '900px'")
-    for width in (390, 1440):
+    for width in (390, 1112, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         heights = []
         for _ in range(10):

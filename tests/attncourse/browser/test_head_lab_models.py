@@ -127,6 +127,8 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
         return shares
 
     shares = compare()
+    per_layer = " a layer" if kind == "induction" else ""
+    assert labs.texts(page, ".attn-kept button")[0].startswith(f"{h} heads{per_layer}, ")
     unfold(page)
     commands = labs.texts(page, ".attn-digest code")[1:]  # none trains other recipes than ours
     assert len(commands) == (case == "induction")

@@ -64,8 +64,7 @@ AFTER_PAINT = "() => new Promise((seen) => requestAnimationFrame(() => setTimeou
 
 
 @pytest.mark.parametrize(
-    ("h", "T", "d", "bias", "dtype"),
-    [(3, 2, 4, 0, torch.bfloat16), (2, 3, 7, 1, torch.float64)],
+    ("h", "T", "d", "bias", "dtype"), [(3, 2, 4, 0, torch.bfloat16), (2, 3, 7, 1, torch.float64)]
 )
 def test_bars_dots_axis_table_and_sentence_tell_every_subset(show, h, T, d, bias, dtype):
     given, offset = by_chance(h, T, d).to(dtype), bias * torch.linspace(-1, 1, d).double()

@@ -64,10 +64,7 @@ def assert_told(page, choice, signs):
 
 @pytest.mark.parametrize(
     ("rights", "choice", "signs"),
-    [
-        ([0, 2], "huge", ["✓", "", "✓"]),
-        ([0, 2], "healthy", ["✓", "✗", "✓"]),
-    ],
+    [([0, 2], "huge", ["✓", "", "✓"]), ([0, 2], "healthy", ["✓", "✗", "✓"])],
 )
 def test_a_tap_commits_and_thinking_again_starts_over(show, rights, choice, signs):
     page = show(predict(rights), damages=[{"committed": True}])  # without a choice: it starts over

@@ -40,7 +40,7 @@ test_answers = verdicts(
             "Ending: the letter that decides": [REACH | {"ending": "3"}],
         },
         l07.assembly: {
-            "got tuple": [lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True)))],
+            "got tuple": [lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True)))]
         },
         l07.shifted_loss: {
             PASSES: [by_places, lambda model, ids: by_places(model, ids).item()],
@@ -50,10 +50,7 @@ test_answers = verdicts(
         l07.probabilities_by_hand: {
             PASSES: [[Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)]]
         },
-        l07.next_probabilities: {
-            PASSES: [masked_by(-1e9)],
-            "off by up to": [masked_by(-20.0)],
-        },
+        l07.next_probabilities: {PASSES: [masked_by(-1e9)], "off by up to": [masked_by(-20.0)]},
     }
 )
 

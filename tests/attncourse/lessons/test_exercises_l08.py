@@ -38,10 +38,7 @@ test_answers = verdicts(
             "your score is 1.00": [lambda weights: weights.diagonal(-1, -2, -1).amax((0, 2))],
         },
         l08.offset_gain: {"about the sign": [[2, 0.75, 0.875, 0.875]]},
-        l08.mute_head: {
-            PASSES: [mute_in_a_copy],
-            "[4, 5, 6]": [mute_all_but_a_column],
-        },
+        l08.mute_head: {PASSES: [mute_in_a_copy], "[4, 5, 6]": [mute_all_but_a_column]},
         l08.induction_head: {"'2.2'": [..., 3, "9.9", ["2.2"], torch.ones(2)]},
         l08.role_table: {
             "9: ": [REPAIRED | {9: "maybe"}],
