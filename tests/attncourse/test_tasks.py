@@ -157,9 +157,8 @@ def test_what_is_drawn_with_equal_chances_comes_alike(task, part, number):
 def test_a_lookup_is_taken_apart(slots, values, seed):
     task = lookup(slots, values)
     sentences = task.sentences(5, seed=seed)
-    for sentence, asked, keys, held in zip(
-        sentences, *task.parts(pack(sentences).tokens), strict=True
-    ):
+    parts = task.parts(pack(sentences).tokens)
+    for sentence, asked, keys, held in zip(sentences, *parts, strict=True):
         contents = [f"{'abcdef'[k]}{v}" for k, v in zip(keys, held, strict=True)]
         assert (*contents, "".join("abcdef"[k] for k in asked) + "?") == sentence.words
 
@@ -199,9 +198,8 @@ def test_a_task_is_asked_in_some_readouts_alone():
     assert alone.readouts == {"B": concord.readouts["B"]}
     own = [one for one in concord.relations if one.readout == "B"]
     assert list(alone.relations) == own
-    for asked, whole in zip(
-        alone.sentences(40, seed=2), concord.sentences(40, seed=2), strict=True
-    ):
+    both = (task.sentences(40, seed=2) for task in (alone, concord))
+    for asked, whole in zip(*both, strict=True):
         assert asked.words == whole.words and asked.answers == {"B": whole.answers["B"]}
         assert asked.partners == {one.name: whole.partners[one.name] for one in own}
     assert concord.with_readouts("A", "B").sentences(9, seed=1) == concord.sentences(9, seed=1)

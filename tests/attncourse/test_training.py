@@ -126,6 +126,7 @@ def test_a_pool_is_gone_through_again_and_again_each_time_in_another_order(batch
 @pytest.mark.parametrize(
     ("changes", "rates"),  # of all steps, as shares of the recipe's rate
     [
+        ({"steps": 2, "warmup": 4, "falls_at": 1}, [0.25, 0.5]),
         ({"steps": 3, "warmup": 0, "falls_at": 0, "ends_at": 0}, [1, 0.5, 0]),
         ({"steps": 4, "warmup": 4, "falls_at": 0.25, "ends_at": 0}, [0.25, 0.5, 0.5, 0]),
         ({"steps": 6, "warmup": 2, "falls_at": 0.5}, [0.5, 1, 1, 1, 0.51, 0.02]),
@@ -213,7 +214,8 @@ def test_an_evaluation_mutes_heads_and_leaves_out_what_no_sentence_has():
 
 
 def test_every_recipe_can_be_told_as_json():
-    assert all(json.dumps(recipe.as_json()) for recipe in RECIPES.values())
+    for name, recipe in RECIPES.items():
+        assert json.loads(json.dumps(recipe.as_json()))["name"] == name
     assert TINY.changed(model={"norm": RMSNorm}).as_json()["model"]["norm"] == "RMSNorm"
 
 

@@ -121,17 +121,16 @@ def first_head_steeper(self, q, k):
     return torch.cat([scores[:, :1] * 1.05, scores[:, 1:]], 1)
 
 
-def output_alone(self, x):
-    return self.attend(x)[0]
-
-
 test_what_is_told_of_a_bug = diagnoses({
     "warms up": (WarmsUp, {}, "broken", "train()"),
     "causal, filled with -1e4": (but(AlwaysCausal, weigh=filled_with(-1e4)), {}, "healthy"),
     "filled with -1e4": (but(Everywhere, weigh=filled_with(-1e4)), {}, "at the edges",
         "not fails: a forbidden key that shouts"),
-    "one head steeper": (but(Plain, scores=first_head_steeper, forward=output_alone), {}, "broken",
+    "one head steeper": (but(Plain, scores=first_head_steeper,
+        forward=lambda self, x: self.attend(x)[0]), {}, "broken",
         "not report: rounded", "report: heads", "head 0"),
+    "masks of four axes": (but(Plain, forward=lambda self, x, mask=None:
+        self.attend(x, allowed=mask)), {}, "at the edges", "conventions: four axes"),
     "NaN rows": (FILLED, {}, "at the edges", named("NaN rows").hint,
         f"not {named('NaN rows').cause}"),
     "a triangle lost": (TriangleNotKept, {}, "meant", "report: not causal", 'causal="always"'),

@@ -55,12 +55,12 @@ class Lazy(Plain):
 
 
 NeedsPositions = but(Plain, forward=lambda self, x, freqs_cis: self.attend(x))
-THREE = returning(lambda output, weights: (output, weights, weights))
+THREE = returning(lambda output, weights: (output, output, weights))
 test_a_mistake_in_calling_is_told_with_what_mends_it = refusals({
     "no output": (returning(lambda output, weights: None), {}, CallError, "call: result",
         "NoneType", "returns="),
     "three values": (THREE, {}, CallError, "call: result", "(Tensor, Tensor, Tensor)",
-        "returns=lambda result: (result[0], result[1])"),
+        "returns=lambda result: (result[0], result[2])"),
     "the other order": (returning(lambda output, weights: (weights, output)), {}, CallError,
         "call: other order", "[2, 3, 7, 7]", "[2, 7, 30]"),
     "a cache as weights": (returning(lambda output, weights: (output, (output, output))), {},
@@ -155,7 +155,7 @@ DropsUntold = but(Plain, weigh=lambda self, scores, allowed:
 CALLED = but(Plain, scores=lambda self, q, k: q @ k.mT / self.d_k() ** 0.5)
 BIASES, IDENTITY = "module_under_test: biases told", "module_under_test: projection told"
 test_what_the_errors_advise_helps = diagnoses({
-    "three values": (THREE, {"returns": lambda result: result[:2]}, "healthy"),
+    "three values": (THREE, {"returns": lambda result: result[::2]}, "healthy"),
     "positions": (NeedsPositions, {"arguments": {"freqs_cis": None}}, "healthy"),
     "names of its own": (OneHead(16), {"num_heads": 1, "load": load_in_order}, "healthy"),
     "swallowed": (Swallows, {}, "healthy", "skipped: grouped heads",

@@ -254,10 +254,6 @@ class KeepsADict(Plain):
         return self.attend(x, allowed=fit(causal=is_causal, T=x.shape[1]))[0]
 
 
-def needs_its_past(self, x, use_cache, layer_past):
-    return self.attend(x) if not use_cache and layer_past is None else x
-
-
 test_what_it_returns_and_holds = diagnoses({
     "shorter without weights": (LikeGPT2, {"returns": lambda result: (result[0], result[2])},
         "healthy"),
@@ -265,7 +261,8 @@ test_what_it_returns_and_holds = diagnoses({
         "meant", "conventions: formula", "taken: the key that it adds"),
     "NaN in a weight": (with_nan(Plain(48, 4)), {}, "healthy", "taken: its W_k.weight"),
     "a dict": (KeepsADict, {}, "healthy", "report: foreign cache", "not report: defaults"),
-    "a past": (but(Plain, forward=needs_its_past), {}, "healthy"),
+    "a past": (but(Plain, forward=lambda self, x, use_cache, layer_past:
+        self.attend(x) if not use_cache and layer_past is None else x), {}, "healthy"),
 })  # fmt: skip
 
 
@@ -287,14 +284,11 @@ def several_tokens(self, x):
     return self.attend(x)
 
 
-def wrong_when_long(self, weights, v):
-    return Plain.mix(self, weights, v) + (v.shape[2] > 60)
-
-
 SeveralTokens = but(Plain, forward=several_tokens)
 test_errors_on_purpose_are_not_broken = diagnoses({
     "several tokens": (SeveralTokens, {}, "not asked", "report: refuses", "AssertionError"),
-    "several tokens, wrong": (but(SeveralTokens, mix=wrong_when_long), {}, "broken"),
+    "several tokens, wrong": (but(SeveralTokens, mix=lambda self, weights, v:
+        Plain.mix(self, weights, v) + (v.shape[2] > 60)), {}, "broken"),
 })  # fmt: skip
 
 
@@ -311,16 +305,13 @@ def crossed(self, x, key_padding_mask=None):
     return self.attend(x, allowed=~hidden.unflatten(0, (len(x), -1)))[0]
 
 
-def if_mask(self, x, mask=None):
-    return self.attend(x, allowed=mask if mask else None)
-
-
 test_other_axes = diagnoses({
     "tokens first, other masks": (but(Plain, forward=labml), {}, "not asked",
         "report: other masks", "conventions: tokens first"),
     "padding by samples": (but(Plain, forward=crossed), {}, "broken",
         "report: other samples", "not report: leaking"),
-    "whether a mask is true": (but(Plain, forward=if_mask), {}, "broken", "report: ambiguous"),
+    "whether a mask is true": (but(Plain, forward=lambda self, x, mask=None:
+        self.attend(x, allowed=mask if mask else None)), {}, "broken", "report: ambiguous"),
     "weights for an output": (but(Plain, forward=lambda self, x: self.attend(x)[1]), {}, "",
         "report: axes of weights", "not report: wrong on equal tokens"),
 })  # fmt: skip

@@ -162,8 +162,7 @@ test_what_is_found_out_excuses_no_bug = diagnoses({
 @pytest.mark.parametrize("bare", [public.BareMatrices, public.BareLayers])
 def test_a_bug_is_named_whichever_way_bare_parameters_are_used(bare, monkeypatch):
     right = public.attend
-    monkeypatch.setattr(public, "attend", lambda q, k, v, *masks: right(
-        q * q.shape[-1] ** 0.5, k, v, *masks))  # fmt: skip
+    monkeypatch.setattr(public, "attend", lambda q, k, v: right(q * q.shape[-1] ** 0.5, k, v))
     assert diagnose(bare).exhibits == (named("no scale"),)
 
 

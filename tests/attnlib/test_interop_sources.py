@@ -180,6 +180,8 @@ REFUSED = [
     (["GPT-2's", "it looks like BERT's"], lambda: gpt2(bert_state())),
     (["one model", "'decoder.h.{}.attn.'", "'encoder.encoder.layer.{}.attention.'"],
         lambda: interop.layers(gpt2_state("decoder.") | bert_state("encoder."))),
+    (["one model", "'student.h.{}.attn.'", "'teacher.h.{}.attn.'"],
+        lambda: gpt2(gpt2_state("teacher.") | gpt2_state("student."))),
     (["layer", "[0, 1]", "got 2"], lambda: gpt2(layer=2)),
     (["layer", "-1"], lambda: gpt2(layer=-1)),
     (["d_model=8", "num_heads=3", "[1, 2, 4, 8]"], lambda: gpt2(num_heads=3)),

@@ -83,9 +83,9 @@ def test_who_comes_by_a_link_or_from_the_search_finds_it_open_and_so_does_paper(
     assert text.is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not text.is_visible()
-    for end in ("#sol-write", "?highlight=text"):  # the first on the page that is open
+    for end in ("#sol-write", "?highlight=text"):  # on this page, and on one that is opened
         page.goto(f"{small_address}switch.html{end}")
-        assert text.is_visible()
+        text.wait_for()
     page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")  # as the search does
     page.goto(f"{small_address}switch.html")
     assert text.is_visible()

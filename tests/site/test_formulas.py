@@ -48,14 +48,11 @@ def test_each_formula_shows_what_its_tex_says(site, page):
         assert Counter(shown) == signs_of_tex(formula["data-tex"]), formula["data-tex"]
 
 
-def characters_drawn(path):
-    return {chr(code) for code in TTFont(path).getBestCmap()}
-
-
 def test_what_formulas_show_is_in_the_first_font_which_is_small_and_as_the_sheet_says(site):
     """A page loads the second font where a sign is in no other: so far on none."""
     fonts = site / "_static/fonts"
-    first, more = (characters_drawn(fonts / f"course-math{name}.woff2") for name in ("", "-more"))
+    files = (TTFont(fonts / f"course-math{name}.woff2") for name in ("", "-more"))
+    first, more = ({*map(chr, file.getBestCmap())} for file in files)
     sheet = (site / "_static/course.css").read_text(encoding="utf-8")
     ranges = re.search(r'course-math\.woff2"[^}]*unicode-range:([^;]*);', sheet)[1]
     ends = [[int(end, 16) for end in one.split("-")] for one in re.findall(r"U\+([\w-]+)", ranges)]

@@ -249,9 +249,12 @@ COPIES = """all => all.map((one) => {
 def test_a_phone_loads_only_the_drawings_that_it_shows_and_nothing_moves(browser, site_address):
     """Neither wide or far drawings nor those of the other theme, nor the index of the search."""
     window = {"width": 360, "height": 800}
-    with browser.new_context(viewport=window, color_scheme="dark") as context:
+    with browser.new_context(viewport=window, color_scheme="light") as context:
         page, loaded = context.new_page(), set()
         page.add_init_script(WATCH)
+        page.goto(f"{site_address}book/house.html")
+        assert page.evaluate("themeWhenRead") == "light"
+        page.emulate_media(color_scheme="dark")
         page.on("request", lambda request: loaded.add(request.url))
         page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many
         assert page.evaluate("themeWhenRead") == "dark"

@@ -135,7 +135,7 @@ GIVEN = {"values": {"given": RIGHT, "checked": True}, "isDone": True}
 CHOSEN = {"values": {"choice": 1, "committed": True}, "isDone": True}
 PICKED = {"values": {"given": [2, None, None], "checked": False}, "isDone": False}
 
-# The last two are answers that no field or choice of the page can have.
+# Answers that no field or choice of the page can have.
 IMPOSSIBLE = {"given": ["1"], "checked": True}, {"choice": 3, "committed": True}
 DAMAGES = ["", "{", "null", '{"values": 7}', json.dumps(GIVEN | {"isDone": False})]
 DAMAGES += [

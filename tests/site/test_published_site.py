@@ -64,10 +64,8 @@ def test_who_is_lost_finds_the_search_and_the_start(browser, small, small_addres
 def test_a_page_with_cells_opens_where_it_runs_and_others_do_not(browser, small, small_address):
     with open_page(browser, f"{small_address}switch.html") as (page, problems):
         page.get_by_role("button", name="Run this page").click()
-        links = [
-            page.get_by_role("link", name=name).get_attribute("href")
-            for name in ("Colab", "Binder")
-        ]
+        places = (page.get_by_role("link", name=name) for name in ("Colab", "Binder"))
+        links = [place.get_attribute("href") for place in places]
         assert problems == []
     # These are the forms that the two programs document.
     colab, binder = "https://colab.research.google.com/github/", "https://mybinder.org/v2/gh/"

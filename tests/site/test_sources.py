@@ -29,9 +29,8 @@ def sources(site):
 
 def files_of(package):
     """Return the names of the files that a package brings, templates under what they become."""
-    return {
-        file.name.removesuffix(".jinja").removesuffix("_t") for file in distribution(package).files
-    }
+    files = distribution(package).files
+    return {file.name.removesuffix(".jinja").removesuffix("_t") for file in files}
 
 
 def test_each_file_of_others_is_from_a_package_that_is_named_with_its_license(site):
@@ -66,9 +65,8 @@ def test_fonts_come_with_their_licenses_and_those_of_icons_are_small(site):
         names = {str(one) for one in TTFont(file)["name"].names if one.nameID in {1, 4, 6}}
         assert not any("awesome" in name.lower() for name in names)
     files = {*(ROOT / "book/assets").rglob("*LICENSE*.txt")}
-    links = [
-        (site / "book" / link["href"]).resolve() for link in sources(site).select("a.download")
-    ]
+    downloads = sources(site).select("a.download")
+    links = [(site / "book" / link["href"]).resolve() for link in downloads]
     texts = {link.read_text(encoding="utf-8") for link in links}
     assert {file.read_text(encoding="utf-8") for file in files} <= texts and len(files) == 3
     served = (site / "_static/scripts/bootstrap.js.LICENSE.txt").read_text(encoding="utf-8")

@@ -259,7 +259,7 @@ FIGURES = notebook(
 )  # fmt: skip
 
 # Every interactive figure whose state can be sent as a link; one of them twice. They are the small
-# ones of the widgets' own tests, but one of an earlier edition's link and those that are to train.
+# ones of the widgets' own tests; but Flow has a link of an earlier edition, and labs are to train.
 STATES = {
     **{name: f"about('{name}').example('word')" for name in NAMES},
     "flow": "Flow()", "head_lab": "HeadLab()", "name_lab": "NameLab()",

@@ -188,9 +188,13 @@ SWITCHES = """widget => [...widget.querySelectorAll(":is([type=checkbox], [type=
 
 
 def test_without_a_signal_each_switch_leads_to_what_was_measured_and_cosines_are_not_told(show):
-    given = measurements(wirings=[(False, None), (True, None), (True, "pre")])
-    page = show(block(given=given, panels={"gradient norm": "size"}, signal=False))
-    widget = page.locator(".attn-widget")
+    wirings = [(False, None), (True, None), (True, "pre")]
+    given = [measurements(wirings=some) for some in (wirings, wirings[::2])]
+    page = show(
+        *(block(given=one, panels={"gradient norm": "size"}, signal=False) for one in given)
+    )
+    widget, other = page.locator(".attn-widget").all()
+    assert other.evaluate(SWITCHES) == "++++"  # whose single switches don't lead everywhere
     unfold(page)
     for label, switches in (("none", "++--"), ("Residual", "+++-"), ("before", "-++-")):
         widget.get_by_label(label).click()

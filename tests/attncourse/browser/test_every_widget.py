@@ -146,7 +146,7 @@ FRAMES = """() => [...document.querySelectorAll("[aria-pressed=true], [aria-chec
     return others.filter((other) => frame(other) === frame(chosen)).map((node) => node.outerHTML);
   })"""
 MARKS = """.attn-swatch, .attn-scale, .attn-tile, .attn-share, .attn-weight, .attn-is, .attn-signed,
-  span.attn-spine, .attn-right"""
+  span.attn-spine, span.attn-right"""
 ADJUSTED = """nodes => nodes.filter((node) => getComputedStyle(node).forcedColorAdjust !== "none")
   .map((node) => node.outerHTML)"""
 LOST = """root => [...root.querySelectorAll("*")].filter(({style}) => style.backgroundColor)

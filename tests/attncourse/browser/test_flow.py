@@ -110,7 +110,7 @@ def number(page, caption, row, column):
     return table(page, caption).locator("tbody tr").nth(row).locator("button").nth(column)
 
 
-def test_each_step_shows_the_formulas_numbers_for_every_head_count_and_mask(show):
+def test_each_step_shows_the_formulas_numbers_for_every_head_count(show):
     given = by_chance(3, 4, scale=9)
     given = {name: part.bfloat16().T.contiguous().T for name, part in given.items()}
     origin, tokens, order = "trained (seed 0)", [*"abc"], [1, 2, 0]

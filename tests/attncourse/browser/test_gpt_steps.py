@@ -259,6 +259,7 @@ def test_it_plays_to_the_end_and_stops_where_a_reader_does_anything(show):
     page.clock.run_for(3 * PAUSE)
     assert lit(page) == "q"  # a reader who presses a line looks at it
     page.emulate_media(reduced_motion="reduce")
+    page.clock.run_for(100)  # it is told a frame later
     press(page, "Play")  # nothing glides in it
     page.clock.run_for(2 * PAUSE)
     assert lit(page) == "v"

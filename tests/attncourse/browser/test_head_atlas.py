@@ -283,6 +283,7 @@ def test_the_file_opens_from_a_folder_in_the_dark_of_a_phone_and_asks_nobody(bro
         assert violations_on(page) == []
         page.emulate_media(color_scheme="light")
         expect(page.locator("html")).to_have_attribute("data-theme", "light")
+        assert violations_on(page) == []
         assert problems == []
 
 

@@ -67,17 +67,18 @@ def test_nothing_trains_unasked_and_sentences_are_typed_drawn_or_refused_without
 
 
 def test_a_phone_folds_what_few_need_and_what_comes_and_goes_hardly_moves_what_is_below(lab):
-    page = lab(labs.quick(4, steps=50), width=390)
+    for width in (1112, 390):
+        page = lab(labs.quick(4, steps=50), width=width)
+        page.evaluate(labs.NOTE_CHANGES, [".attn-progress", ".attn-view"])
+        labs.train(page)
+        labs.tells(page, "No head is muted")
+        assert page.evaluate("seen.every(({size}) => size > 3)")
+        assert page.evaluate("Math.max(...heights) - Math.min(...heights)") <= 1
     openers = page.locator(".attn-opener:visible")
     assert openers.count() == 5
     assert page.locator(".attn-map:visible, .attn-switches:visible").count() == 0
     slider, maps = (page.locator(part).bounding_box() for part in (labs.SLIDER, ".attn-grid"))
     assert maps["y"] + maps["height"] - slider["y"] < 780  # under a page's own bar
-    page.evaluate(labs.NOTE_CHANGES, [".attn-progress", ".attn-view"])
-    labs.train(page)
-    labs.tells(page, "No head is muted")
-    assert page.evaluate("seen.every(({size}) => size > 3)")
-    assert page.evaluate("Math.max(...heights) - Math.min(...heights)") <= 1
     page.locator(".attn-tile").nth(3).click()
     assert page.locator(".attn-map").is_visible()  # of a head that is pressed
     openers.nth(1).press("Enter")
@@ -108,7 +109,7 @@ MOVES = """() => [document.querySelector(".attn-progress-text").textContent,
 
 
 def test_a_training_moves_is_paused_goes_on_and_ends_where_it_would_have(lab):
-    page = lab(labs.quick(steps=60, seed=3))
+    page = lab(labs.quick(steps=100, seed=3))
     begin = page.evaluate(MOVES)
     press(page, "Train")
     page.locator(".attn-curve[d^=M]").wait_for(state="attached")
@@ -126,7 +127,7 @@ def test_a_training_moves_is_paused_goes_on_and_ends_where_it_would_have(lab):
     depths = [float(depth) for depth in re.findall(r"[\d.]+[ ,]([\d.]+)", end[1])]
     assert depths[0] < depths[-1]  # the loss falls
     unfold(page)
-    recipe = RECIPES["concord"].changed(model={"num_heads": 2}, steps=60, warmup=5)
+    recipe = RECIPES["concord"].changed(model={"num_heads": 2}, steps=100, warmup=5)
     digest, command = labs.texts(page, ".attn-digest code")
     assert digest == train(recipe, seed=3, progress=False).digest
     assert command == "python -m attncourse.training concord --seed 3 --heads 2"
@@ -270,8 +271,9 @@ def test_what_heads_have_learned_is_counted_and_told(show):
 
 WRONG = {  # a trait -> a value that is refused
     "num_heads": 3, "seed": 1000, "trained": "yes", "digest": "xyz", "digests": {"2 0": 5},
-    "head": 16, "muted": [16], "forbidden": "x>y", "sentence": 5, "weights": bytes(40),
-    "from_weights": None, "task": 5, "steps": -1, "beside": [3, 0], "step_counts": [0],
+    "induction_digests": [5], "head": 16, "muted": [16], "forbidden": "x>y", "forbidden_in": 16,
+    "sentence": 5, "weights": bytes(40), "from_weights": None, "small": 1, "task": 5, "symbols": 5,
+    "steps": -1, "mlp": "yes", "beside": [3, 0], "symbol_counts": 5, "step_counts": [0],
     "ours": {"2 heads": {"verb>subject & verb>object": "all"}}, "held_out": 0, "counts": [],
 }  # fmt: skip
 DAMAGES = {f"{name} should be": {name: value} for name, value in WRONG.items()} | {

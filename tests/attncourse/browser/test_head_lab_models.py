@@ -138,6 +138,7 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
         assert cells["both"][:3] == [short(float(chance) ** 2), "–", short(shares[2], 3)]
         assert f"both ({short(shares[2])})" in said(page)
     tiles = page.locator(".attn-tile:visible")
+    assert len({style(tile, "borderTopColor") for tile in tiles.all()}) == h
     layers = model(batch.tokens, key_mask=batch.key_mask, need_weights=True).weights
     for relation, right in zip(task.relations, shares, strict=False):
         name, partners = relation.name.replace(">", " → "), batch.partners[relation.name]
@@ -157,16 +158,18 @@ def test_all_numbers_are_torchs_with_muted_heads_and_forbidden_looks_too(lab, ca
             "lines => lines.map(({style, hidden}) => hidden ? null : parseFloat(style.left) / 100)"
         )
         assert lines == pytest.approx([float(chance), distance], abs=0.0051)
-    # By keys the weight is read with which a word looks at its partner.
+    # By keys the weight is read with which a word looks at its partner, in several heads.
     maps = torch.cat(model(torch.tensor([sentence.ids]), need_weights=True).weights, 1)[0]
     row, partner = next(pair for pairs in sentence.partners.values() for pair in pairs.items())
-    tiles.last.click()
-    page.locator(".attn-plot").focus()
-    for key in ["ArrowDown"] * row + ["ArrowRight"] * partner:
-        page.keyboard.press(key)
-    who, whom = sentence.words[row], sentence.words[partner]
-    looks = f"{who} looks at {whom} with {short(maps[-1, row, partner])}. "
-    assert page.locator(".attn-read").inner_text().startswith(looks)
+    plot, who, whom = page.locator(".attn-plot"), sentence.words[row], sentence.words[partner]
+    for head in (0, len(heads) - 1):
+        tiles.nth(head).click()
+        expect(plot).to_have_attribute("aria-label", re.compile(f"head {heads[head]};"))
+        plot.focus()
+        for key in (["ArrowDown"] * row + ["ArrowRight"] * partner) * (head == 0):
+            page.keyboard.press(key)  # then it stays in the cell
+        looks = f"{who} looks at {whom} with {short(maps[head, row, partner])}. "
+        assert page.locator(".attn-read").inner_text().startswith(looks)
     for muted in ([len(heads) - 2, len(heads) - 1], []):
         for head, name in enumerate(heads):
             page.get_by_label(f"head {name} works").set_checked(head not in muted)
@@ -246,7 +249,7 @@ def test_what_a_state_says_of_heads_is_kept_as_far_as_another_model_has_them(lab
 
 
 def test_a_state_has_its_model_and_one_beside_trained_again_and_names_it_by_its_digest(lab):
-    widget = labs.quick(2, steps=30, seed=3, muted=[1])  # which leaves time to read
+    widget = labs.quick(2, steps=60, seed=3, muted=[1])  # which leaves time to read
     widget.trained, widget.beside, widget.digest = True, [1, 4], "01234567"
     page = lab(widget)
     page.wait_for_function("/link .* state /.test(document.querySelector('output').textContent)")

@@ -213,7 +213,10 @@ def test_it_plays_to_the_end_and_begins_anew_unless_motion_is_unwanted(show):
     press(page, "Play", "Pause")
     page.clock.run_for(20_000)
     assert_shows(page, OnlineSoftmax())
+    press(page, "Play")
     page.emulate_media(reduced_motion="reduce")
-    page.get_by_role("button", name="Play").wait_for(state="detached")  # told a frame later
+    page.get_by_role("button", name="Pause").wait_for(state="detached")  # told a frame later
+    assert page.get_by_role("button", name="Play").count() == 0
+    page.clock.run_for(20_000)
     press(page, "Step")
     assert_shows(page, OnlineSoftmax(), step=1)

@@ -135,7 +135,7 @@ def test_the_browser_computes_what_torch_computes(show):
             assert len(tops) == 1
     yellow = ["rgb(253, 231, 37)", "rgb(0, 0, 0)"]  # the palette's ends
     violet = ["rgb(68, 1, 84)", "rgb(255, 255, 255)"]
-    weights = page.locator(".attn-weights").first.locator("tbody td")
+    weights = page.locator(".attn-weights").first.locator("tbody td")  # of scores of +-80
     assert weights.evaluate_all(COLORS) == [yellow, violet, violet, yellow]
 
 
