@@ -2,18 +2,23 @@
 
 Numbers that a reader worked out may stand in a plain relation to the right ones: twice as much, in
 percent, with the other sign, another row's. Such a remark goes before the hint on a row. The page
-makes the same remarks (`widgets/answer/remarks.js`); a test holds both equal.
+makes the same remarks (`widgets/answer/remarks.js`) in the words of the same file; a test holds
+both equal.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from attncourse.checking.numbers import as_tensor, plain_numbers
 from attncourse.checking.on_page import NEAR, Numbers
+
+SAID = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 EXACT = 5e-4  # part by which two numbers may differ in a relation: readers round
 TINY = 4  # whole numbers below are in too many relations by chance
@@ -51,24 +56,24 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
     """
     for title, row in others.items():
         if title and any(map(_tells, row)) and _fits(ours, row):
-            return f"This is what was wanted for “{title}”."
+            return SAID["row"].format(title=title)
     if _fits(sorted(ours), sorted(right)) and not _fits(ours, right):
-        return "These are the right numbers, in the wrong order."
+        return SAID["order"]
     if _fits([*map(abs, ours)], [*map(abs, right)]) and not _fits(ours, right):
-        return "The size is right. What about the sign?"
+        return SAID["sign"]
     if any(_is_rounded(ours, right, 10**digits) for digits in (1, 2)):
-        return "Are these numbers rounded? Give more digits."
+        return SAID["rounded"]
     if len(right) > 1 and min(right) >= 0 and abs(sum(right) - 1) < EXACT:
         if abs(sum(ours) - 100) < 1:
-            return "These sum to 100: did you mean percent?"
+            return SAID["hundred"]
         if abs(sum(ours) - 1) > 100 * EXACT:
-            return "These should sum to 1, and yours don't."
+            return SAID["shares"]
     wrong = [pair for pair in enumerate(zip(ours, right, strict=True)) if not _fits(*zip(pair[1]))]
     if len(wrong) == 1 and len(right) > 1:
         place, (a, b) = wrong[0]
-        return f"Only number {place + 1} of these is wrong. {remark([a], [b], {})}".strip()
+        return f"{SAID['single'].format(number=place + 1)} {remark([a], [b], {})}".strip()
     ratios = [a / b for a, b in zip(ours, right, strict=True) if b]
-    same = "All of these are off by the same factor: what did you multiply or divide by?"
+    same = SAID["factor"]
     if (
         len(ratios) < 2
         or not ratios[0]
@@ -79,30 +84,30 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
     if not all(_tells(number) or (number == 0 and len(right) > 1) for number in (*ours, *right)):
         return same
     if len(right) == 1 and _fits(ours, [1 / right[0]]):
-        return "This is one divided by what was wanted: which of the two numbers stands below?"
+        return SAID["divided"]
     if all(0 < number < 1 for number in right) and _fits(ours, [1 - number for number in right]):
-        return "This is 1 minus what was wanted: is it the share of the others?"
+        return SAID["minus"]
     is_share = len(right) == 1 and abs(right[0]) < 1  # its small multiples are frequent
     for times in (*(() if is_share else TIMES), 100, *UNITS):
         if _fits(ours, [times * number for number in right]):
             percent = times == 100 and max(map(abs, right)) <= 1
-            cause = "did you mean percent?" if percent else _cause(times, "count too often")
-            return f"This is {times:,} times too large: {cause}"
+            cause = SAID["percent"] if percent else _cause(times, "often")
+            return SAID["large"].format(times=f"{times:,}", cause=cause)
         if _fits(ours, [number / times for number in right]):
-            return f"This is {times:,} times too small: {_cause(times, 'leave out')}"
+            return SAID["small"].format(times=f"{times:,}", cause=_cause(times, "out"))
     for power in (1, 2, 3):
         off = 1.024**power
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
-            return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes."
+            return SAID["kib"]
     if all(n == round(n) for row in (ours, right, *others.values()) for n in row):  # counts
-        for way, words in ((1, "many"), (-1, "few")):
+        for way, slip in ((1, "many"), (-1, "few")):
             if _fits(ours, [number + way for number in right]):
-                return f"This is one too {words}: does your count begin and end where it should?"
+                return SAID[slip]
     return same
 
 
 def _cause(times: int, slip: str) -> str:
-    return "is it in the right unit?" if times in UNITS else f"what did you {slip}?"
+    return SAID["unit" if times in UNITS else slip]
 
 
 def _is_rounded(ours: Row, right: Row, parts: int) -> bool:

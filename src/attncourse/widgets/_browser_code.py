@@ -7,11 +7,12 @@ neighbors, and a published page may be opened from a folder, where browsers refu
 file becomes a function that returns what the file exports, after those of the files it imports.
 
 `shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
-Neither are `engine/concord.js` and `engine/names_data.js`: they hold the words and numbers of
-attncourse.tasks.concord and names. Nor is `engine/worker_code.js`: a worker begins without the
-page's modules, and a page opened from a folder can load no file for it. So each module's function
-stays with what it returned, as `make`, and that file lists those that `engine/worker.js` is made
-of.
+Neither are `engine/concord.js` and `engine/names_data.js`, which hold the words and numbers of
+attncourse.tasks.concord and names, and `answer/remarks_said.js`, which holds the words of
+attncourse.checking's remarks on numbers. Nor is `engine/worker_code.js`: a worker begins without
+the page's modules, and a page opened from a folder can load no file for it. So each module's
+function stays with what it returned, as `make`, and that file lists those that `engine/worker.js`
+is made of.
 
 What several widgets use stands in the folder `shared`, and every page with widgets loads it. What
 several of those that train models use, such as most of the engine, is in a script of its own.
@@ -31,6 +32,7 @@ FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER / "shared"
 ENGINE = FOLDER / "engine"
 NOTEBOOK = FOLDER / "notebook.js"
+REMARKS = FOLDER.parent / "checking/number_hints.json"
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
@@ -239,6 +241,8 @@ def _source(path: Path) -> str:
         return f"export const CONCORD = {json.dumps(concord.data, separators=(',', ':'))};\n"
     if path == ENGINE / "names_data.js":
         return f"export const NAMES = {json.dumps(names.data, separators=(',', ':'))};\n"
+    if path == FOLDER / "answer/remarks_said.js":
+        return f"export const SAID = {REMARKS.read_text(encoding='utf-8').strip()};\n"
     if path == ENGINE / "worker_code.js":
         return _worker_module()
     if not path.is_file():

@@ -85,7 +85,7 @@ def test_maps_rows_table_and_words_tell_those_numbers_for_every_head_count(show)
     unfold(page)
     slider, tiles, plot = (page.locator(at) for at in ("[type=range]", ".attn-tile", ".attn-plot"))
     for num_heads, causal in ((1, False), (2, True), (3, True), (6, False)):
-        for label in ("Causal", "Colors up to the largest weight"):
+        for label in ("Causal", "largest weight"):
             page.get_by_label(label).set_checked(causal)
         may_look = torch.ones(5, 5).bool().tril(0 if causal else 5)
         assert numbers_in(slider.get_attribute("aria-valuetext")) == [num_heads, 6 // num_heads]
