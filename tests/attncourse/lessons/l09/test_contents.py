@@ -12,8 +12,7 @@ def test_points_of_a_line_lie_level_and_those_of_a_plane_keep_their_shape_and_la
     flat = torch.tensor([[0.0, 0.0], [0.5, 0.4], [0.5, -0.4], [1.0, 0.0]])
     plane, _ = torch.linalg.qr(torch.randn(6, 2))
     points = {"one": torch.randn(5) + line[:, :1] * torch.randn(5), "two": 3 + 2 * flat @ plane.T}
-    axes = figures.plot_contents(points, LABELS).axes
-    for ax, wanted in zip(axes, (line, flat), strict=True):
+    for ax, wanted in zip(figures.plot_contents(points, LABELS).axes, (line, flat), strict=True):
         (drawn,) = (dots for dots in ax.lines if dots.get_marker() == "o")
         drawn = torch.tensor(drawn.get_xydata())
         torch.testing.assert_close(drawn, wanted.double(), atol=1e-5, rtol=0)
@@ -21,3 +20,4 @@ def test_points_of_a_line_lie_level_and_those_of_a_plane_keep_their_shape_and_la
         assert [text.get_text() for text in texts] == LABELS
         places = torch.tensor([text.xy for text in texts], dtype=torch.float64)
         torch.testing.assert_close(places, drawn)
+    assert len(figures.plot_contents({"alone": points["one"]}, LABELS).axes) == 1
