@@ -2,8 +2,8 @@
 
 Numbers that a reader worked out may stand in a plain relation to the right ones: twice as much, in
 percent, with the other sign, another row's. Such a remark goes before the hint on a row. The page
-makes the same remarks (`widgets/answer/remarks.js`) in the words of the same file; a test holds
-both equal.
+makes the same remarks (`widgets/answer/remarks.js`), and a test holds both equal. The words of both
+stand in number_hints.json.
 """
 
 import json

@@ -232,7 +232,7 @@ def _require_exports(path: Path, names: Iterable[str], other: Path) -> None:
 
 
 def _source(path: Path) -> str:
-    """Return the text of a file, or of one that is written from the palette."""
+    """Return the text of a file, or of one that is written from what Python has."""
     if path == SHARED / "palette.js":
         return _palette_module()
     if path == SHARED / "palette.css":
