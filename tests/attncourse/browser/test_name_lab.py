@@ -121,8 +121,8 @@ def test_all_moves_while_it_trains_and_then_losses_chances_and_weights_are_torch
     tops = [span.bounding_box()["y"] for span in spans]
     assert tops == sorted(tops)  # a larger loss stands higher; the largest is named first
     page.locator("summary", has_text="The numbers").click()
-    cells = page.locator("details tbody tr").evaluate_all(labs.CELLS)
-    assert ["4 heads, seed 3", steps, reached] in cells
+    (rows := page.locator("details tbody tr")).first.wait_for()  # once the table is open
+    assert ["4 heads, seed 3", steps, reached] in rows.evaluate_all(labs.CELLS)
     command = f"python -m attncourse.training names --seed 3 --stop {steps.replace(',', '')}"
     assert page.locator(".attn-digest code").last.inner_text() == command
     right_names(page)
