@@ -11,6 +11,7 @@ from attncourse.tasks._lexicon import (
     NO_ADVERB,
     PLACE,
     READOUTS,
+    REFUSED,
     WORDS,
 )
 from attncourse.tasks._tasks import Relation, Sentence, Task
@@ -94,7 +95,7 @@ class Concord(Task):
         """
         words = _words_of(text)
         if len(words) > self.length:
-            raise ValueError(f"text must have at most {self.length} words, got {len(words)}")
+            raise ValueError(REFUSED["long"].format(most=self.length, number=len(words)))
         stop = WORDS["end"]
         if words[-1:] != stop and stop[0] in _candidates(words):
             words += stop
@@ -121,10 +122,8 @@ def _words_of(text: str | Sequence[str]) -> list[str]:
     words: list[str] = []
     for word in checked_texts("text", text):
         if word.lower() not in SPELLING:
-            raise ValueError(
-                f"text must hold words of the language, got {word!r} as word {len(words) + 1}; "
-                f"{_offer(_candidates(words))}"
-            )
+            came, offer = _came(word, len(words)), _offer(_candidates(words))
+            raise ValueError(REFUSED["unknown"].format(word=came, offer=offer))
         words.append(SPELLING[word.lower()])
     return words
 
@@ -150,19 +149,23 @@ def _candidates(words: Sequence[str]) -> tuple[str, ...]:
 
 def _objection(words: Sequence[str], stuck: StuckError) -> str:
     place = stuck.place
-    came = f"{words[place]!r} as word {place + 1}" if place < len(words) else "its end"
-    after = f" after {' '.join(words[:place])!r}" if place else ""
-    return f"text must be a sentence of the language, got {came}{after}; {_offer(stuck.candidates)}"
+    came = _came(words[place], place) if place < len(words) else REFUSED["end"]
+    after = REFUSED["after"].format(words=" ".join(words[:place])) if place else ""
+    return REFUSED["astray"].format(came=came, after=after, offer=_offer(stuck.candidates))
+
+
+def _came(word: str, place: int) -> str:
+    return REFUSED["word"].format(word=word, place=place + 1)
 
 
 def _offer(candidates: Sequence[str]) -> str:
     """Return the words that may stand somewhere, category by category."""
     if not candidates:
-        return "the sentence is over"
+        return REFUSED["over"]
     kinds: dict[str, list[str]] = {}
     for word in candidates:
         kinds.setdefault(CATEGORY[word], []).append(word)
-    return "possible there: " + "; ".join(", ".join(words) for words in kinds.values())
+    return REFUSED["offer"].format(words="; ".join(map(", ".join, kinds.values())))
 
 
 def _sentence(words: list[str], plan: Plan) -> Sentence:

@@ -12,6 +12,7 @@ KINDS: list[str] = DATA["kinds"]
 PERSONS: list[str] = DATA["persons"]
 CHANCES: dict[str, float] = DATA["chances"]
 SHAPES: dict[str, float] = DATA["shapes"]
+REFUSED: dict[str, str] = DATA["refused"]
 CATEGORY = {word: category for category, words in WORDS.items() for word in words}
 PLACE = {word: place for place, word in enumerate(CATEGORY)}
 READOUTS: dict[str, tuple[str, ...]] = {

@@ -192,9 +192,10 @@ def _checked(text: str) -> str:
     text = text.lower()
     for letter in text:
         if letter not in DATA["letters"]:
-            raise ValueError(f"text must hold letters from a to z, got {letter!r} in {text!r}")
+            raise ValueError(DATA["refused"]["letter"].format(letter=letter, text=text))
     if not 1 <= len(text) <= DATA["longest"]:
-        raise ValueError(f"text must have 1 to {DATA['longest']} letters, got {len(text)}")
+        told = {"most": DATA["longest"], "number": len(text)}
+        raise ValueError(DATA["refused"]["length"].format(**told))
     return text
 
 

@@ -1,6 +1,7 @@
 // What can be said of wrong numbers without knowing how they came about: as Python's
 // checking/number_hints.py, which says what each of these is for.
 
+import { filled } from "../shared/state.js";
 import { SAID } from "./remarks_said.js";
 
 const EXACT = 5e-4;
@@ -12,8 +13,7 @@ const UNITS = [1, 2, 3].flatMap((power) => [1000 ** power, 1024 ** power]);
 export function remark(ours, right, others) {
   const came = (change) => fits(ours, right.map(change));
   for (const { title, row } of others)
-    if (title && row.some(tells) && fits(ours, row))
-      return SAID.row.replace("{title}", () => title);
+    if (title && row.some(tells) && fits(ours, row)) return filled(SAID.row, { title });
   if (fits(sorted(ours), sorted(right)) && !fits(ours, right)) return SAID.order;
   if (fits(ours.map(Math.abs), right.map(Math.abs)) && !fits(ours, right)) return SAID.sign;
   if ([10, 100].some((parts) => isRounded(ours, right, parts))) return SAID.rounded;
@@ -25,7 +25,7 @@ export function remark(ours, right, others) {
   if (wrong.length === 1 && right.length > 1) {
     const [i] = wrong;
     const why = remark([ours[i]], [right[i]], []);
-    return `${SAID.single.replace("{number}", i + 1)} ${why}`.trim();
+    return `${filled(SAID.single, { number: i + 1 })} ${why}`.trim();
   }
   const ratios = right.flatMap((number, i) => (number ? [ours[i] / number] : []));
   const isScaled =
@@ -39,8 +39,7 @@ export function remark(ours, right, others) {
   const largest = Math.max(...right.map(Math.abs));
   const isShare = right.length === 1 && largest < 1;
   for (const times of [...(isShare ? [] : TIMES), 100, ...UNITS]) {
-    const tell = (words, cause) =>
-      words.replace("{times}", times.toLocaleString("en-US")).replace("{cause}", cause);
+    const tell = (words, cause) => filled(words, { times: times.toLocaleString("en-US"), cause });
     const slip = (name) => SAID[UNITS.includes(times) ? "unit" : name];
     const isPercent = times === 100 && largest <= 1;
     if (came((number) => number * times))

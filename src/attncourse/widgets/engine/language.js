@@ -4,9 +4,11 @@
 // ways: at each turn it asks whether a word of some category comes next. Who draws a sentence throws
 // a die, in the same order as Python; who reads one looks at the next word.
 
+import { filled } from "../shared/state.js";
 import { CONCORD } from "./concord.js";
 
 const { words: WORDS, kinds: KINDS, persons: PERSONS, chances: CHANCES, shapes: SHAPES } = CONCORD;
+const { refused: REFUSED } = CONCORD;
 const [STOP] = WORDS.end;
 const CATEGORY = new Map(
   Object.entries(WORDS).flatMap(([category, words]) => words.map((word) => [word, category])),
@@ -47,7 +49,8 @@ function draw(rng) {
 function read(text) {
   const words = wordsOf(text);
   if (words.length > CONCORD.length) {
-    throw new RangeError(`text must have at most ${CONCORD.length} words, got ${words.length}`);
+    const [most, number] = [CONCORD.length, words.length];
+    throw new RangeError(filled(REFUSED.long, { most, number }));
   }
   if (words.at(-1) !== STOP && candidatesAfter(words).includes(STOP)) words.push(STOP);
   const { plan, stuck } = planOf(words);
@@ -233,10 +236,8 @@ function wordsOf(text, { mayBeEmpty = false } = {}) {
   for (const word of text.replaceAll(STOP, ` ${STOP} `).split(/\s+/u).filter(Boolean)) {
     const known = SPELLING.get(word.toLowerCase());
     if (known === undefined) {
-      throw new RangeError(
-        `text must hold words of the language, got '${word}' as word ${words.length + 1}; ` +
-          offer(candidatesAfter(words)),
-      );
+      const told = { word: came(word, words.length), offer: offer(candidatesAfter(words)) };
+      throw new RangeError(filled(REFUSED.unknown, told));
     }
     words.push(known);
   }
@@ -248,20 +249,25 @@ function wordsOf(text, { mayBeEmpty = false } = {}) {
 
 /** Where words are no sentence, and what may stand there. */
 function objection(words, { place, candidates }) {
-  const came = place < words.length ? `'${words[place]}' as word ${place + 1}` : "its end";
-  const after = place > 0 ? ` after '${words.slice(0, place).join(" ")}'` : "";
-  return `text must be a sentence of the language, got ${came}${after}; ${offer(candidates)}`;
+  return filled(REFUSED.astray, {
+    came: place < words.length ? came(words[place], place) : REFUSED.end,
+    after: place > 0 ? filled(REFUSED.after, { words: words.slice(0, place).join(" ") }) : "",
+    offer: offer(candidates),
+  });
 }
+
+const came = (word, place) => filled(REFUSED.word, { word, place: place + 1 });
 
 /** The words that may stand somewhere, category by category. */
 function offer(candidates) {
-  if (candidates.length === 0) return "the sentence is over";
+  if (candidates.length === 0) return REFUSED.over;
   const kinds = new Map();
   for (const word of candidates) {
     const kind = CATEGORY.get(word);
     kinds.set(kind, [...(kinds.get(kind) ?? []), word]);
   }
-  return `possible there: ${[...kinds.values()].map((words) => words.join(", ")).join("; ")}`;
+  const offered = [...kinds.values()].map((words) => words.join(", "));
+  return filled(REFUSED.offer, { words: offered.join("; ") });
 }
 
 /** Words with their partners, and the answers that hang on these. */

@@ -2,6 +2,7 @@
 //
 // Letters, endings and how likely they are stand in the file names.json.
 
+import { filled } from "../shared/state.js";
 import { NAMES } from "./names_data.js";
 
 const LETTERS = [...NAMES.letters];
@@ -47,14 +48,13 @@ function draw(rng) {
 /** A text that somebody typed, as a sentence that begins with the boundary; throws where it is none. */
 function read(text) {
   const letters = [...text.toLowerCase()];
-  const odd = letters.find((letter) => !LETTERS.includes(letter));
-  if (odd !== undefined) {
-    throw new RangeError(
-      `text must hold letters from a to z, got '${odd}' in '${letters.join("")}'`,
-    );
-  }
+  const refuse = (why, values) => {
+    throw new RangeError(filled(NAMES.refused[why], values));
+  };
+  const letter = letters.find((one) => !LETTERS.includes(one));
+  if (letter !== undefined) refuse("letter", { letter, text: letters.join("") });
   if (letters.length < 1 || letters.length > NAMES.longest) {
-    throw new RangeError(`text must have 1 to ${NAMES.longest} letters, got ${letters.length}`);
+    refuse("length", { most: NAMES.longest, number: letters.length });
   }
   const ids = letters.map((letter) => LETTERS.indexOf(letter));
   return {

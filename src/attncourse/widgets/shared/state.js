@@ -110,6 +110,11 @@ export function inShort(value) {
   return `${text.slice(0, 40)}…${inAll}`;
 }
 
+/** A sentence with values in its braces: "got {number}". */
+export function filled(sentence, values) {
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
 /** A function that sets a trait of the model, as a reader does. */
 export function setterOf(model) {
   return (name, value) => {
