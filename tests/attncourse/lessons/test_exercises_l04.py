@@ -46,10 +46,6 @@ def low(self, scores, allowed):
     return filled_with(-1e4)(self, scores, allowed) * allowed.any(-1, keepdim=True)
 
 
-def of_one_mask(self, x, mask=None):
-    return self.attend(x, allowed=mask)  # [T, T]
-
-
 def refusing(self, x, mask=None):
     if mask is not None:
         raise ValueError("five axes were wanted")
@@ -100,7 +96,9 @@ test_answers = verdicts(
         l04.loaded: {"changed the module": [backwards]},
         l04.module: {
             PASSES: [Right, but(Right, weigh=low)],
-            building._REACHED[2]: [but(Plain, forward=of_one_mask)],
+            building._REACHED[2]: [  # of one mask, [T, T]
+                but(Plain, forward=lambda self, x, mask=None: self.attend(x, allowed=mask))
+            ],
             "[B, T, T] into [T, T, B]": [but(Plain, forward=refusing)],
             "[6, 5, 5] in": [returning(lambda output, weights: (output, weights.flatten(0, 1)))],
             building._REACHED[3]: [but(Right, weigh=filled_with(-math.inf))],

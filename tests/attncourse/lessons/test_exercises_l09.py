@@ -12,16 +12,6 @@ from attncourse.lessons.l09.judging import PLANE, REACHED, RUN, SCORES, SIZES, U
 from attnlib import MultiHeadAttention
 
 
-def by_signs(first, second):
-    """Plain numbers, and other ones than in the solution."""
-    return [20 * (2 * first - 1) + 3, 20 * (1 - 2 * second) + 3, 3]
-
-
-def by_forbidding(first, second):
-    """A score of -inf hides a box, as a mask does."""
-    return [20 if first else -math.inf, -math.inf if second else 20, 0]
-
-
 def by_singular_values(module, head):
     d_k = module.d_model // module.num_heads
     W_q, W_k = (W.weight.unflatten(0, (-1, d_k))[head] for W in (module.W_q, module.W_k))
@@ -31,7 +21,10 @@ def by_singular_values(module, head):
 test_answers = verdicts(
     {
         l09.one_head: {
-            PASSES: [by_signs, by_forbidding],
+            PASSES: [  # other numbers than in the solution; a score of -inf hides a box
+                lambda first, second: [20 * (2 * first - 1) + 3, 20 * (1 - 2 * second) + 3, 3],
+                lambda first, second: [20 if first else -math.inf, -math.inf if second else 20, 0],
+            ],
             "0 in the first box and 1": [lambda first, second: [8 * first, 1 - second, 0]],
             "score of the first": [lambda first, second: torch.tensor([0.0, 8 * second, 0.0])],
             "score of the second": [lambda first, second: torch.tensor([16 * first - 8, 1.0, 0.0])],

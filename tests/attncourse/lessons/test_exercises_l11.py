@@ -1,5 +1,7 @@
 """Checks of L11: right answers in other words, what is nearly right, and the numbers asked for."""
 
+import re
+
 import torch
 import torch.nn.functional as F
 from tools.verdicts import PASSES, verdicts
@@ -12,11 +14,6 @@ from attncourse.lessons.l11.partners import _case, masses, most_on_partners
 from attnlib.interop import from_gpt2
 from attnlib.model import GPT
 from attnlib.patterns import relation_mass
-
-
-def by_one_view(packed, num_heads):
-    """q, k and v in one tensor, [3, B, h, T, d_k]."""
-    return packed.unflatten(-1, (3, num_heads, -1)).permute(2, 0, 3, 1, 4)
 
 
 def by_the_fused_kernel(x, W_q, W_k, W_v, W_o, num_heads):
@@ -36,6 +33,13 @@ def using_up(state, layer, num_heads):
     return module
 
 
+def by_beginning(state, layer, num_heads):
+    """Takes h.10 for h.1."""
+    own = {name: x for name, x in state.items() if name.startswith(f"h.{layer}")}
+    own = {re.sub(r"h\.\d+", "h.0", name): x for name, x in own.items()}
+    return from_gpt2(own, 0, num_heads=num_heads)
+
+
 def without_two_biases(state, layer, num_heads):
     module = from_gpt2(state, layer, num_heads=num_heads)
     for projection in (module.W_q, module.W_k):
@@ -45,11 +49,14 @@ def without_two_biases(state, layer, num_heads):
 
 test_answers = verdicts(
     {
-        l11.split_c_attn: {PASSES: [by_one_view]},
+        l11.split_c_attn: {  # in one tensor, [3, B, h, T, d_k]
+            PASSES: [lambda packed, h: packed.unflatten(-1, (3, h, -1)).permute(2, 0, 3, 1, 4)]
+        },
         l11.gpt2_layer: {
             PASSES: [using_up],
             "a dict came": [lambda state, layer, h: state],
             "KeyError": [lambda state, layer, h: state["h.7.attn"]],
+            "`h.1.`": [by_beginning],
             " W_q.bias, W_k.bias.": [without_two_biases],
         },
         l11.loop_at_once: {PASSES: [by_the_fused_kernel]},
