@@ -179,10 +179,6 @@ def gained(x, gain):
     return x * gain
 
 
-def is_positive(x):
-    return x > 0
-
-
 GAINED = [(torch.randn(3, 4), torch.randn(4)), (torch.randn(2, 5), torch.randn(5))]
 FRONTS = [(torch.randn(3, 4),), (torch.randn(2, 3, 4),), (torch.randn(2, 2, 3, 4),)]
 COUNTED = [(torch.randn(3, 4), n) for n in (0, 2, 3)]
@@ -238,9 +234,9 @@ def sets_an_argument_of_long_ones(q, k, n):
         (lambda x: bool(x[0, 0] > 0), ROWS, lambda x: "yes", "True or False, not a str"),
         (torch.clone, ROWS, lambda x: (row for row in x), "numbers, not a generator"),
         # True too seldom, too often
-        (is_positive, ROWS, lambda x: (x > 0) & (x < x.max()), "seldom: where it says True"),
-        (is_positive, ROWS, lambda x: (x > 0) | (x == x.min()), "often: where it says False"),
-        (is_positive, ROWS, lambda x: x, "True and False"),  # numbers are no booleans
+        (lambda x: x > 0, ROWS, lambda x: (x > 0) & (x < x.max()), "seldom: where it says True"),
+        (lambda x: x > 0, ROWS, lambda x: (x > 0) | (x == x.min()), "often: where it says False"),
+        (lambda x: x > 0, ROWS, lambda x: x, "True and False"),  # numbers are no booleans
     ],
 )
 def test_what_is_wrong_with_a_function_is_said(right, cases, answer, words):
