@@ -234,6 +234,9 @@ ENDED = """(message) => new Promise((resolve) => {
         ({"task": {"name": "poker"}}, '"poker"'),
         ({"recipe": RECIPE | {"lr": 1e30}}, "a smaller lr"),
         ({"recipe": RECIPE | {"ends_at": 2}}, "ends_at"),
+        ({"weights": {}}, "token_embedding.weight should be"),
+        ({"weights": {"W_z": [1.0]}}, '["W_z"]'),
+        ({"weights": {"token_embedding.weight": [1.0]}}, "x 8 numbers, but is 1"),
     ],
 )
 def test_a_training_that_can_not_be_is_refused_in_words(model_page, changes, named):
