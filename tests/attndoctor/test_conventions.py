@@ -50,11 +50,6 @@ class SequenceFirst(Plain):
         return output.transpose(0, 1), weights
 
 
-def averaged(self, x):
-    output, weights = self.attend(x)
-    return output, weights.mean(1)
-
-
 class WithoutLastLayer(Plain):
     def __init__(self, d_model, num_heads):
         super().__init__(d_model, num_heads)
@@ -76,8 +71,8 @@ MEANT = {
     "muP's scale": (DIVIDED, {"scale": lambda d_k: 1 / d_k}, "scale=lambda d_k: 1 / d_k,",
         "only: scale applied twice"),
     "one twelfth": (scaled_by(lambda **_: 12), {"scale": 0.083333333}, "scale=0.08333"),
-    "a mean of heads": (but(Plain, forward=averaged), {"returns": lambda result: result[0]},
-        "returns=lambda"),
+    "a mean of heads": (but(Plain, forward=lambda self, x: (self.attend(x)[0],
+        self.attend(x)[1].mean(1))), {"returns": lambda result: result[0]}, "returns=lambda"),
     "unscaled, True hides": (but(Hiding, scores=unscaled), {"scale": 1, "mask": "hide"},
         "conventions: hiding", "scale=1"),
     "no last layer": (WithoutLastLayer, {"out_projection": False}, "conventions: no projection"),

@@ -3,20 +3,29 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from tools import ROOT
 from tools.figures import FIGURES
 from tools.refusing import refusals
 
 from attnlib import palette
+from attnlib.plotting.cells import text_color_on
 from attnlib.plotting.style import SIGNED_MAP, WEIGHT_MAP, new_figure
 
 
 def test_the_scales_are_the_palette_s():
     for scale, stops in ((WEIGHT_MAP, palette.WEIGHT_SCALE), (SIGNED_MAP, palette.SIGNED_SCALE)):
         assert [to_hex(scale(end)) for end in (0.0, 1.0)] == [stops[0], stops[-1]]
+
+
+def test_a_number_can_be_read_on_a_cell_of_any_color():
+    for color in [*WEIGHT_MAP(np.linspace(0, 1, 99)), *SIGNED_MAP(np.linspace(0, 1, 99))]:
+        both = np.array([to_rgb(color), to_rgb(text_color_on(color))])
+        less, more = sorted(0.05 + both**2.2 @ [0.2126, 0.7152, 0.0722])  # nearly as WCAG has it
+        assert more / less > 4.3
 
 
 def test_a_figure_of_one_s_own_has_the_course_s_style():
