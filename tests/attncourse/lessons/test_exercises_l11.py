@@ -35,8 +35,7 @@ def using_up(state, layer, num_heads):
 
 def by_beginning(state, layer, num_heads):
     """Takes h.10 for h.1."""
-    own = {name: x for name, x in state.items() if name.startswith(f"h.{layer}")}
-    own = {re.sub(r"h\.\d+", "h.0", name): x for name, x in own.items()}
+    own = {re.sub(r"h\.\d+", "h.0", n): x for n, x in state.items() if n.startswith(f"h.{layer}")}
     return from_gpt2(own, 0, num_heads=num_heads)
 
 
