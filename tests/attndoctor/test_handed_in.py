@@ -184,6 +184,9 @@ test_names_of_arguments = diagnoses({
     "as torch's layers have them": (OfDETR, {}, "healthy", "not skipped: padding"),
     "keys of another sequence": (AcrossAsInBERT, {}, "healthy",
         "not skipped: padding between two sequences"),
+    "as in DETR": (but(Plain, forward=lambda self, tgt, memory, memory_key_padding_mask=None:
+        self.attend(tgt, memory, allowed=fit(key_mask=memory_key_padding_mask))[0]), {}, "healthy",
+        "not skipped: padding"),
     "in their order": (but(Limited, forward=lambda self, attn_mask, tokens:
         Limited.forward(self, tokens, mask=attn_mask)), {}, "healthy",
         "taken: forward(attn_mask, tokens)"),
