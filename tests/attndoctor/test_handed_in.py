@@ -266,6 +266,8 @@ test_what_it_returns_and_holds = diagnoses({
     "a dict": (KeepsADict, {}, "healthy", "report: foreign cache", "not report: defaults"),
     "a past": (but(Plain, forward=lambda self, x, use_cache, layer_past:
         self.attend(x) if not use_cache and layer_past is None else x), {}, "healthy"),
+    "a past by name": (but(Plain, forward=lambda self, x, past_key_value=None: self.attend(x)), {},
+        "healthy", "(past_key_value)", "not report: defaults"),
 })  # fmt: skip
 
 
