@@ -175,7 +175,7 @@ def is_kept(page: Path, folder: Path) -> bool:
 
 
 def prepare_kernels():
-    os.environ.update(KERNEL_VARIABLES | dict(os.environ))
+    os.environ.update(KERNEL_VARIABLES)
 
 
 def execute_ahead(app, env, names):
