@@ -11,7 +11,7 @@ from tools.refusing import refusals
 from attncourse.tasks import concord, verbs_last
 
 SENTENCES = concord.sentences(10_000, seed=11)
-WORDS = concord.data["words"]
+WORDS, REFUSED = concord.data["words"], concord.data["refused"]
 
 # One letter per category, so that a regular expression reads a sentence; m, f, t are nouns.
 LETTER = {
@@ -187,14 +187,14 @@ def test_a_typed_sentence_is_read():
 
 @pytest.mark.parametrize(
     ("text", "facts"),
-    [  # the word that is refused, its place, what stands before it, some of what may stand there
+    [  # what is refused, its place, what stands before it, some of what may stand there
         ("the kign saw a monk", ["'kign'", "2", "very, too", "king, brother"]),
         ("the king the dog", ["'the'", "3", "'the king'", "that; ", "saw"]),
         ("the ball saw the ball", ["'ball'", "5", "princess"]),
-        ("the king saw the ball", ["'the king saw the ball'", "because, since"]),
+        ("the king saw the ball", [REFUSED["end"], "'the king saw the ball'", "because, since"]),
         ("the king saw the nun because it", ["'it'", "7", "he, she"]),
         ("the big " * 12, ["24", "22"]),
-        ("", []),
+        ("", [REFUSED["empty"]]),
     ],
 )
 def test_what_is_no_sentence_is_refused_with_what_may_stand_there(text, facts):

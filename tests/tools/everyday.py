@@ -1,10 +1,10 @@
 """What `pytest` alone asks, and what it leaves to `pytest --thorough`.
 
-Everything takes fifteen minutes or more on two cores: nobody waits for that after each change. So
-`pytest` alone asks most of the packages, every lesson and the site's build; of what opens a
-browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It executes no
-lesson again that the reader's builds, or it, have executed as it is now. Naming files, or choosing
-by `-k`, `-m` or what failed last, asks all of that.
+Everything takes a quarter of an hour or more on two cores: nobody waits for that after each
+change. So `pytest` alone asks most of the packages, every lesson and the site's build; of what
+opens a browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It
+executes no lesson again that the reader's builds, or it, have executed as it is now. Naming files,
+or choosing by `-k`, `-m` or what failed last, asks all of that.
 """
 
 import pytest

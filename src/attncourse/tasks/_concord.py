@@ -68,7 +68,7 @@ class Concord(Task):
     )
     causal = False
     length: int = DATA["length"]
-    data = DATA  # words, numbers and answers, which the browser reads as well
+    data = DATA  # words, numbers, answers and refusals, which the browser reads as well
 
     def draw(self, rng: Sfc32) -> Sentence:
         walk = Drawing(rng)
@@ -119,6 +119,8 @@ def _words_of(text: str | Sequence[str]) -> list[str]:
         for end in WORDS["end"]:
             text = text.replace(end, f" {end} ")
         text = text.split()
+        if not text:
+            raise ValueError(REFUSED["empty"])
     words: list[str] = []
     for word in checked_texts("text", text):
         if word.lower() not in SPELLING:
@@ -155,7 +157,7 @@ def _objection(words: Sequence[str], stuck: StuckError) -> str:
 
 
 def _came(word: str, place: int) -> str:
-    return REFUSED["word"].format(word=word, place=place + 1)
+    return REFUSED["word"].format(word=repr(word), place=place + 1)
 
 
 def _offer(candidates: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The words, numbers and answers of Concord, read from the file that the browser reads as well."""
+"""The words, numbers, answers and refusals of Concord, from the file that browsers read, too."""
 
 import json
 from pathlib import Path

@@ -61,7 +61,7 @@ class Names(Task):
     )
     causal = True
     length: int = 1 + DATA["longest"]
-    data = DATA  # letters, endings and how likely they are, which the browser reads as well
+    data = DATA  # letters, their chances, endings and refusals, which the browser reads as well
 
     @property
     def boundary(self) -> int:
@@ -192,7 +192,7 @@ def _checked(text: str) -> str:
     text = text.lower()
     for letter in text:
         if letter not in DATA["letters"]:
-            raise ValueError(DATA["refused"]["letter"].format(letter=letter, text=text))
+            raise ValueError(DATA["refused"]["letter"].format(letter=repr(letter), text=repr(text)))
     if not 1 <= len(text) <= DATA["longest"]:
         told = {"most": DATA["longest"], "number": len(text)}
         raise ValueError(DATA["refused"]["length"].format(**told))

@@ -33,10 +33,6 @@ def test_state_holds_copies_and_python_and_the_browser_see_each_others_changes()
 X = torch.ones(2, 4)
 
 
-def sized(T=2, d=4, d_k=2):
-    return TwoHeads(torch.ones(T, d), torch.ones(2, 3, d, d_k))
-
-
 test_bad_input_is_refused_by_name = refusals(
     {
         TypeError: {
@@ -53,7 +49,8 @@ test_bad_input_is_refused_by_name = refusals(
                     [(2, "W_q", 1, [0])],
                 ],
             },
-            sized: {"T": [0, 5], "d": [7], "d_k": [4]},
+            lambda T=2, d=4, d_k=2: TwoHeads(torch.ones(T, d), torch.ones(2, 3, d, d_k)):
+                {"T": [0, 5], "d": [7], "d_k": [4]},
         },
     }
 )  # fmt: skip

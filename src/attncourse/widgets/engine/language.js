@@ -1,10 +1,10 @@
 // Concord, a made language in which words answer to others: the twin of attncourse.tasks.concord.
 //
-// Its words, numbers and answers are the file concord.json. One walk through the grammar serves both
-// ways: at each turn it asks whether a word of some category comes next. Who draws a sentence throws
-// a die, in the same order as Python; who reads one looks at the next word.
+// Its words, numbers, answers and refusals are the file concord.json. One walk through the grammar
+// serves both ways: at each turn it asks whether a word of some category comes next. Who draws a
+// sentence throws a die, in the same order as Python; who reads one looks at the next word.
 
-import { filled } from "../shared/state.js";
+import { filled, quoted } from "../shared/state.js";
 import { CONCORD } from "./concord.js";
 
 const { words: WORDS, kinds: KINDS, persons: PERSONS, chances: CHANCES, shapes: SHAPES } = CONCORD;
@@ -242,7 +242,7 @@ function wordsOf(text, { mayBeEmpty = false } = {}) {
     words.push(known);
   }
   if (words.length === 0 && !mayBeEmpty) {
-    throw new RangeError("text must hold at least one string, got none");
+    throw new RangeError(REFUSED.empty);
   }
   return words;
 }
@@ -256,7 +256,7 @@ function objection(words, { place, candidates }) {
   });
 }
 
-const came = (word, place) => filled(REFUSED.word, { word, place: place + 1 });
+const came = (word, place) => filled(REFUSED.word, { word: quoted(word), place: place + 1 });
 
 /** The words that may stand somewhere, category by category. */
 function offer(candidates) {

@@ -1,8 +1,8 @@
 // Names made by four rules: the twin of attncourse.tasks.names.
 //
-// Letters, endings and how likely they are stand in the file names.json.
+// Letters, their chances, endings and refusals stand in the file names.json.
 
-import { filled } from "../shared/state.js";
+import { filled, quoted } from "../shared/state.js";
 import { NAMES } from "./names_data.js";
 
 const LETTERS = [...NAMES.letters];
@@ -52,7 +52,8 @@ function read(text) {
     throw new RangeError(filled(NAMES.refused[why], values));
   };
   const letter = letters.find((one) => !LETTERS.includes(one));
-  if (letter !== undefined) refuse("letter", { letter, text: letters.join("") });
+  const told = quoted(letters.join(""));
+  if (letter !== undefined) refuse("letter", { letter: quoted(letter), text: told });
   if (letters.length < 1 || letters.length > NAMES.longest) {
     refuse("length", { most: NAMES.longest, number: letters.length });
   }

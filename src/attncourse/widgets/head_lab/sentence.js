@@ -152,7 +152,7 @@ export function createSentence(setting, rng, { choose, wanted, look }) {
   }
 
   function refuse(message) {
-    refusal.textContent = message.replace(/^text must/, "This must");
+    refusal.textContent = message.replace(/^text is not/, "Not").replace(/^text must/, "This must");
     field.setAttribute("aria-invalid", String(message !== ""));
   }
 

@@ -115,6 +115,9 @@ export function filled(sentence, values) {
   return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
+/** A text in quotation marks, those that Python's repr takes. */
+export const quoted = (text) => (text.includes("'") ? `"${text}"` : `'${text}'`);
+
 /** A function that sets a trait of the model, as a reader does. */
 export function setterOf(model) {
   return (name, value) => {
