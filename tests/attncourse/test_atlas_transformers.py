@@ -292,7 +292,7 @@ def test_the_command_prints_a_table_and_writes_a_page_of_each_text(folder, file,
     assert "3 texts of 6 to 11 tokens" in capsys.readouterr().out
     other.write_text("cat " * 80, encoding="utf-8")
     assert asked(folder, file, "--text", other, "-o", page) == 0
-    assert "cut into 4 texts of at most 40 tokens" in capsys.readouterr().out
+    assert "3 paragraphs, cut into 4 texts of at most 40 tokens" in capsys.readouterr().out
 
 
 def test_whoever_reads_the_command_may_go(folder, file, monkeypatch):

@@ -77,9 +77,7 @@ REFUSED = {
         count: {"texts": [[[0, 3]], [[0], [0, -1]]]},
         partial(pair_counts, []): {"vocabulary_size": [0, -1]},
         unigram_loss: {
-            "counts": [
-                COUNTS, COUNTS[0, :0], COUNTS[0] - 1 - COUNTS[1], COUNTS[0] * math.nan
-            ],
+            "counts": [COUNTS, COUNTS[0, :0], COUNTS[0] - 1 - COUNTS[1], COUNTS[0] * math.nan],
         },
         bigram_loss: {"counts": [COUNTS[0], COUNTS[:2], 0 * COUNTS]},
         of_tokens: {"of": [torch.ones(2)]},

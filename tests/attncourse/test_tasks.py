@@ -223,9 +223,7 @@ REFUSED = {
     ValueError: {
         drawn: {"number": [-1], "seed": [-1, 2**32]},
         lookup: {"slots": [1, 53], "values": [0]},
-        diagonals: {
-            "offsets": [(), (3, 1), (1, 1), (0, 1)], "length": [3, 0], "symbols": [0, 53],
-        },
+        diagonals: {"offsets": [(), (3, 1), (1, 1), (0, 1)], "length": [3, 0], "symbols": [0, 53]},
         induction: {
             "symbols": [11, 53], "chunks": [(1, 2), ()], "filler": [1, -0.1], "length": [0],
         },

@@ -272,6 +272,9 @@ def test_the_command_saves_and_compares_what_it_finds_again(folder, monkeypatch,
     stem.with_suffix(".json").write_text(json.dumps(told))
     assert main(["tiny", "--quiet"]) == 1
     rows = capsys.readouterr().out.splitlines()
+    (row,) = (row.split() for row in rows if row.startswith("readout before"))
+    assert rows[0].split() == ["now", "saved"]
+    assert float(row[2]) == pytest.approx(float(row[3]) + 0.2)
     differing = [row.split("  ")[0] for row in rows if "DIFFERS" in row]
     assert differing == ["loss of step 3, the furthest apart", "readout before", "digest"]
     with pytest.raises(SystemExit, match="2"):

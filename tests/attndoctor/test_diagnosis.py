@@ -99,7 +99,7 @@ test_what_a_reader_writes = diagnoses({
         module.load_state_dict(reference.state_dict())}, "healthy", f"not {LACKS}"),
     "einsum": (WithEinsum, {}, "healthy", LACKS, "(17 questions)", "(4 questions)", "causal,"),
     "float32 softmax": (WithSoftmaxInFloat32, {}, "healthy", "not skipped: dropout on average",
-        "not taken: given its dropout"),
+        "not taken: given its dropout", "fewer key heads than query heads"),
     "fused": (Fused, {}, "healthy", "not skipped: causal", "not skipped: padding"),
     "drops in evaluation": (DropsInEvaluation, {}, "broken", "first: training with dropout"),
 })  # fmt: skip

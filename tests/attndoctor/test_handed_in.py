@@ -291,7 +291,8 @@ def several_tokens(self, x):
 
 SeveralTokens = but(Plain, forward=several_tokens)
 test_errors_on_purpose_are_not_broken = diagnoses({
-    "several tokens": (SeveralTokens, {}, "not asked", "report: refuses", "AssertionError"),
+    "several tokens": (SeveralTokens, {}, "not asked", "report: refuses", "AssertionError",
+        "samples of 1 token."),
     "several tokens, wrong": (but(SeveralTokens, mix=lambda self, weights, v:
         Plain.mix(self, weights, v) + (v.shape[2] > 60)), {}, "broken"),
 })  # fmt: skip
@@ -314,7 +315,8 @@ test_other_axes = diagnoses({
     "tokens first, other masks": (but(Plain, forward=labml), {}, "not asked",
         "report: other masks", "conventions: tokens first"),
     "padding by samples": (but(Plain, forward=crossed), {}, "broken",
-        "report: other samples", "not report: leaking"),
+        "report: other samples", "not report: leaking",
+        "[B h] take mask.repeat_interleave(h, 0), for [h B] mask.repeat(h, 1, 1)"),
     "whether a mask is true": (but(Plain, forward=lambda self, x, mask=None:
         self.attend(x, allowed=mask if mask else None)), {}, "broken", "report: ambiguous"),
     "weights for an output": (but(Plain, forward=lambda self, x: self.attend(x)[1]), {}, "",

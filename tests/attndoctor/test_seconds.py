@@ -1,12 +1,14 @@
 """A diagnosis ends when its time is over, and tells what it knows."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from tools.broken_attentions import Plain
 
 from attndoctor import diagnose, options
 from attndoctor.diagnosis import NOT_FINISHED
+from attndoctor.report import so_far
 
 
 class Slow(Plain):
@@ -28,6 +30,11 @@ def test_what_is_known_is_told_when_the_time_is_over(seconds):
     assert diagnosis.heading == NOT_FINISHED and not diagnosis
     assert diagnosis.failed[:1] == (("self-attention",) if seconds == 1 else ())
     assert ("forward(x)" in diagnosis.taken) == (seconds == 1)
+
+
+def test_one_question_asked_in_several_modes_is_one_way():
+    answers = SimpleNamespace(given={("padding", mode): None for mode in "ab"}, wrong=[])
+    assert "asked in 1 way, nothing" in so_far(answers)
 
 
 def test_what_takes_long_gives_a_sign_of_life(monkeypatch, capsys):

@@ -144,6 +144,12 @@ test_what_does_not_fit_is_refused = refusals({
 })  # fmt: skip
 
 
+def test_how_many_steps_there_are_is_told():
+    with pytest.raises(ValueError, match="at most 7 after 3 tokens, got 8"):
+        go(steps=8)
+    assert go(steps=7).shape == (2, 10)
+
+
 def test_logits_that_are_not_finite_are_refused():
     for temperature, logit in ((0, math.nan), (1, math.nan), (0, math.inf), (1, math.inf)):
         with pytest.raises(ValueError, match=r"logits .*finite"):

@@ -104,7 +104,10 @@ def test_a_search_shows_lessons_first_each_with_a_passage_and_words_are_marked_w
         assert sum(is_lesson) > 3 and sum(is_api) > 1
         assert is_lesson == sorted(is_lesson, reverse=True)
         assert is_api == sorted(is_api)
-        for excerpt in results.locator(".context").all_inner_texts():
+        excerpts = results.locator(".context").all_inner_texts()
+        both = ["softmax" in text.lower() and "row" in text.lower() for text in excerpts]
+        assert sum(both[:10]) > 4
+        for excerpt in excerpts:
             assert "softmax" in excerpt.lower() or "row" in excerpt.lower()
             assert "on this page" not in excerpt.lower()
         name = results.locator("a", has_text="l03.softmax_row")

@@ -5,6 +5,7 @@ from struct import unpack_from
 
 import pytest
 from tools.browsing import open_page
+from tools.site_builds import read
 
 from attndoctor import museum
 
@@ -72,7 +73,7 @@ def test_one_exhibit_is_open_at_a_time_by_its_card_a_link_the_history_or_its_nei
 
 
 def test_every_exhibit_has_a_card_of_maps_alone_and_on_paper_or_without_a_script_stands_open(
-    browser, address
+    browser, address, site
 ):
     page = browser.new_page()
     page.goto(address)
@@ -86,6 +87,12 @@ def test_every_exhibit_has_a_card_of_maps_alone_and_on_paper_or_without_a_script
     assert len(opened(page)) == len(museum.EXHIBITS)
     assert not page.locator(".course-wall").first.is_visible()
     page.close()
+    museum_page = read(site / "book/museum.html")
+    for (_, maps), card in zip(cards, museum_page.select(".course-wall a"), strict=True):
+        exhibit = museum_page.find(id=card["href"][1:]).find_parent("section")
+        figure = (site / "book" / exhibit.select("img.only-light")[-1]["src"]).read_text("utf-8")
+        places = [figure.replace("\n", "").index(picture) for picture in maps]
+        assert places == sorted(places), card["href"]  # right, then broken
     assert len(cards) == len(museum.EXHIBITS) and all(words for words, _ in cards)
     for _, maps in cards:
         sides = [unpack_from(">II", b64decode(picture), 16) for picture in maps]  # of a PNG

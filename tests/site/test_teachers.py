@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from course.lengths import STATE
+from course.lengths import STATE, VIEW
 from course.pages import lesson_checked_on, lesson_of
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_with_exercises
@@ -18,6 +18,8 @@ PAGE = "book/teachers.html"
 def test_lessons_are_counted_and_a_prediction_becomes_a_question_with_its_answer_folded(small):
     told = read(small / "told.html").article
     [row] = [row for row in told.select("tr") if "L99" in row.text]
+    heads = [cell.text.strip() for cell in row.find_parent("table").select("th")]
+    assert heads == ["lesson", "read", "solve", "predictions"]
     # 400 words, and a few in exercises and headings, take three minutes, a prediction half of one
     assert [cell.text.strip() for cell in row.select("td")] == ["L99 · A lesson", "3", "15", "1"]
     rows = [[int(td.text) for td in row.select("td")[1:]] for row in told.select("tr")[-2:]]
@@ -61,13 +63,17 @@ def fold_of(site, section, title):
 @pytest.mark.parametrize("lesson", all_lessons())
 def test_every_prediction_of_a_lesson_is_a_question(site, lesson):
     page = read(site / f"{lesson}.html")
-    saved = json.loads(page.select_one(STATE).string)["state"].values()
-    asked = [one["state"] for one in saved if one["state"].get("_module") == "predict"]
+    state = json.loads(page.select_one(STATE).string)["state"]
+    widgets = {model: one["state"] for model, one in state.items()}
+    asked = {model: own for model, own in widgets.items() if own.get("_module") == "predict"}
     fold = fold_of(site, "questions-for-the-class", page.select_one("h1").text.split(" · ")[0])
     assert fold.summary.text.endswith(f" ({len(asked)} questions)")
     shown = fold.select("details.course-class > ol > li")
     assert len(shown) == len(asked) > 3
-    for one in asked:
+    views = [view for view in page.select(VIEW) if json.loads(view.string)["model_id"] in asked]
+    links = [item.select_one(":scope > p > a")["href"].split("#")[1] for item in shown]
+    assert links == [view.find_parent("section")["id"] for view in views]
+    for one in asked.values():
         for words in (one["question"], one["explanation"]):
             assert re.split("[`*\n]", words.strip())[0] in fold.text
 
@@ -81,6 +87,7 @@ def test_every_exercise_tells_what_goes_wrong(site, page):
     fold = fold_of(site, "what-goes-wrong", title)
     exercises = fold.find_all("details", recursive=False)
     assert len(exercises) == source.count("{exercise-start}") == len(checks)
+    assert len({exercise.ul.text for exercise in exercises}) == len(exercises)
     for exercise in exercises:
         assert exercise.select_one('p a[href*="#ex-l"]')
         mistakes = [found.text.strip() for found in exercise.select("ul > li")]

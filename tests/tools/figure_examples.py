@@ -57,24 +57,16 @@ EXAMPLES = {
         },
     ),
     "plot_long_heads": Example(
-        {
-            "maps": EYE.repeat(2, 1, 1), "rows": range(6), "keys": range(6), "titles": HEADS,
-            "colors_of": [3, None], "causal": True,
-        },
-        {
-            "rows": [range(2)], "keys": [range(4)],
-            "maps": [numbers(3, 3), EYE - 1, EYE / 20, EYE.flip(0)],
-        },
+        {"maps": EYE.repeat(2, 1, 1), "rows": range(6), "keys": range(6), "titles": HEADS,
+         "colors_of": [3, None], "causal": True},
+        {"rows": [range(2)], "keys": [range(4)],
+         "maps": [numbers(3, 3), EYE - 1, EYE / 20, EYE.flip(0)]},
     ),
     "plot_matrices": Example(
-        {
-            "matrices": {"X": numbers(3, 5), "Y": -numbers(3, 5)}, "row_labels": SEEDS,
-            "column_labels": list("abcde"), "numbers": "{:.1f}", "columns": 2, "limit": 3.0,
-        },
-        {
-            "columns": [9], "numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"],
-            "matrices": [{"X": numbers(3, 2000), "Y": numbers(2, 5)}],
-        },
+        {"matrices": {"X": numbers(3, 5), "Y": -numbers(3, 5)}, "row_labels": SEEDS,
+         "column_labels": list("abcde"), "numbers": "{:.1f}", "columns": 2, "limit": 3.0},
+        {"columns": [9], "numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"],
+         "matrices": [{"X": numbers(3, 2000), "Y": numbers(2, 5)}]},
         drawn={"matrices": ["NaN"]},
     ),
     "plot_model": Example(
@@ -83,10 +75,8 @@ EXAMPLES = {
         drawn={"highlighted": ["one too few", "one too many"]},  # one of them alone, and one twice
     ),
     "plot_seed_curves": Example(
-        {
-            "x": [1, 2.5], "panels": {"c": {"a": numbers(2, 3), "b": numbers(2, 1)}},
-            "x_label": "depth", "log": ["c"], "linear_x": False, "columns": 2,
-        },
+        {"x": [1, 2.5], "panels": {"c": {"a": numbers(2, 3), "b": numbers(2, 1)}},
+         "x_label": "depth", "log": ["c"], "linear_x": False, "columns": 2},
         {
             "x": [[1, 2, 3], [0, 1], [1, torch.nan], [1, torch.inf]], "log": [["los"]],
             "panels": [
@@ -104,34 +94,26 @@ EXAMPLES = {
     ),
     # lesson 3
     "plot_lookups": Example(
-        {
-            "queries": numbers(2, 2), "keys": numbers(3, 2), "values": -numbers(3, 2),
-            "titles": HEADS,
-        },
+        {"queries": numbers(2, 2), "keys": numbers(3, 2), "values": -numbers(3, 2),
+         "titles": HEADS},
         {name: [numbers(3, 3), numbers(2, 1)] for name in ("queries", "keys")}
         | {"values": [numbers(2, 2), numbers(3, 3)]},
     ),
     "plot_stages": Example(
-        {
-            "x": numbers(3, 4), "w_q": numbers(4, 2), "w_k": numbers(4, 2), "w_v": numbers(4, 5),
-            "tokens": SEEDS,
-        },
+        {"x": numbers(3, 4), "w_q": numbers(4, 2), "w_k": numbers(4, 2), "w_v": numbers(4, 5),
+         "tokens": SEEDS},
         {"w_q": [numbers(3, 2)], "w_k": [numbers(3, 2), numbers(4, 3)], "w_v": [numbers(5, 4)]},
     ),
     # lesson 4
     "plot_flow": Example(
-        {
-            "x": numbers(3, 4), "w_q": numbers(4, 4), "w_k": numbers(4, 4), "w_v": numbers(4, 4),
-            "w_o": numbers(4, 4), "num_heads": 2, "tokens": SEEDS,
-        },
+        {"x": numbers(3, 4), "w_q": numbers(4, 4), "w_k": numbers(4, 4), "w_v": numbers(4, 4),
+         "w_o": numbers(4, 4), "num_heads": 2, "tokens": SEEDS},
         {name: [numbers(3, 4), numbers(4, 3)] for name in ("w_q", "w_k", "w_v", "w_o")}
         | {"num_heads": [3, 8]},
     ),
     "plot_origin": Example(
-        {
-            "panels": {"x": [POSITIONS.float()], "cut": list(POSITIONS.split([2, 3], dim=1))},
-            "tokens": SEEDS, "titles": HEADS,
-        },
+        {"panels": {"x": [POSITIONS.float()], "cut": list(POSITIONS.split([2, 3], dim=1))},
+         "tokens": SEEDS, "titles": HEADS},
         {"panels": [{"x": [matrix]} for matrix in (numbers(3, 5), POSITIONS + 1, POSITIONS - 1)]},
     ),
     "plot_sensitivity": Example(
@@ -145,10 +127,8 @@ EXAMPLES = {
         {"contributions": [{"a": EYE, "b": -EYE}, {"a": numbers(2, 3), "b": numbers(3, 2)}]},
     ),
     "plot_logs": Example(
-        {
-            "logs": {"A": {"c": numbers(4, 3)}, "B": {"c": numbers(4, 2)}},
-            "x_label": "step", "log": ["c"],
-        },
+        {"logs": {"A": {"c": numbers(4, 3)}, "B": {"c": numbers(4, 2)}},
+         "x_label": "step", "log": ["c"]},
         {
             "logs": [
                 {"A": {"c": numbers(4, 3)}, "B": {"c": numbers(3, 3)}},
@@ -166,10 +146,8 @@ EXAMPLES = {
         {"scores": [{"a>b": numbers(9), "b>c": numbers(2)}], "baselines": [[0.5, 1.5]]},
     ),
     "plot_head_atlas": Example(
-        {
-            "panels": {"one": numbers(3, 4) / 9, "two": numbers(3, 2) / 9}, "rows": SEEDS,
-            "meaning": "mass", "columns": 2,
-        },
+        {"panels": {"one": numbers(3, 4) / 9, "two": numbers(3, 2) / 9}, "rows": SEEDS,
+         "meaning": "mass", "columns": 2},
         {"panels": [{"one": numbers(2, 4) / 9}, {"one": -numbers(3, 4)}], "columns": [7]},
     ),
     # lesson 9
@@ -179,10 +157,7 @@ EXAMPLES = {
         drawn={"models": ["0"]},  # a part that one of the models lacks
     ),
     "plot_contents": Example(
-        {
-            "panels": {"one": numbers(4, 3), "two": torch.eye(4)},
-            "labels": list("abcd"),
-        },
+        {"panels": {"one": numbers(4, 3), "two": torch.eye(4)}, "labels": list("abcd")},
         {"panels": [{"one": numbers(3, 4)}, {"one": torch.ones(4, 2)}]},
     ),
     "plot_directions": Example(
@@ -206,10 +181,7 @@ EXAMPLES = {
         {"c_attn": [numbers(18, 6), numbers(6, 6)], "c_proj": [numbers(5, 5)], "num_heads": [4]},
     ),
     "plot_token_walk": Example(
-        {
-            "weights": torch.eye(3, 4), "adds": -numbers(3), "labels": SEEDS,
-            "tokens": list("abcd"),
-        },
+        {"weights": torch.eye(3, 4), "adds": -numbers(3), "labels": SEEDS, "tokens": list("abcd")},
         {"weights": [numbers(3, 4), -torch.eye(3, 4)], "adds": [numbers(4)]},
     ),
 }  # fmt: skip

@@ -35,8 +35,9 @@ def hatched(ax):
 
 
 def legend(figure):
-    """Return the texts of the legends below a figure."""
-    return [text.get_text() for box in figure.legends for text in box.get_texts()]
+    """Return the marks of the legends below a figure, by their texts."""
+    pairs = [zip(box.texts, box.legend_handles, strict=True) for box in figure.legends]
+    return {text.get_text(): mark for box in pairs for text, mark in box}
 
 
 def ticks(axis):

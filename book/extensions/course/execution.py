@@ -67,7 +67,7 @@ def fingerprint(lesson: str, source: Path) -> str:
     Args:
         lesson: "l04" if the page checks exercises of that lesson, "" if it checks none.
     """
-    digest = hashlib.sha256(platform.python_version().encode())
+    digest = hashlib.sha256(f"{platform.python_version()} {KERNEL_VARIABLES}".encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}".encode())
     files = (path for package in PACKAGES for path in sorted((source / package).rglob("*")))

@@ -65,12 +65,13 @@ def assert_shows(page, m, n, *, d=8, rotary=False):
     periods = [2 * math.pi * 10_000 ** (2 * i / d) for i in range(d // 2)]
     assert turns == [round(turn, 1 if turn < 10 else None) for turn in periods]
 
-    points = numbers_in(page.locator("polyline").get_attribute("points").replace(",", " "))[1::2]
+    points = numbers_in(page.locator("polyline").get_attribute("points").replace(",", " "))
+    places, points = points[::2], points[1::2]
     by_distance = torch.cat([queries[0] @ keys.T.flip(1), queries[1:] @ keys[0]])  # -63 to 63
     zero = float(page.locator(".attn-products line").first.get_attribute("y1"))
     close([(zero - y) / zero for y in points], by_distance / (d / 2), 1e-6)
     dot = numbers_in(page.locator(".attn-products-dot").get_attribute("d"))
-    assert dot[1] == points[LAST + m - n]
+    assert dot[:2] == [places[LAST + m - n], points[LAST + m - n]]
 
 
 @pytest.mark.parametrize("rotary", [False, True])

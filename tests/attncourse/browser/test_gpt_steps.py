@@ -182,6 +182,9 @@ def test_numbers_are_read_by_mouse_finger_and_keys(show):
     page.locator(".attn-list-q .attn-grid").hover(position={"x": 5, "y": 5})
     q = asked(page, steps(), WALK)[4]["q"][0]
     assert numbers_in(line.inner_text()) == [0, pytest.approx(q, abs=0.006), 1]  # of head 1
+    for name in ("scores", "weights"):
+        page.locator(f".attn-list-{name} .attn-grid").hover(position={"x": 5, "y": 5})
+        assert f"{name}[0] = " in line.inner_text() and "(head 1 " in line.inner_text()
     page.locator(".attn-list-hidden .attn-grid").tap(position={"x": 1, "y": 1})
     memory.focus()
     for keys, begins in (

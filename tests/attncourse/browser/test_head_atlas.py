@@ -218,6 +218,8 @@ def test_two_heads_stand_side_by_side_and_are_read_by_keys(show):
     for place, at in enumerate([(1, 1), (0, 0)]):
         best = weights[at][129].topk(8).indices.tolist()
         assert {key for key, _ in row_of(page, place)[:-1]} <= {f"t{key}" for key in best}
+        heading = page.locator(".attn-heading", has_text="looks at").nth(place).inner_text()
+        assert f"layer {at[0] + 1}, head {at[1] + 1}" in heading
     plots.last.focus()
     for key in "ArrowDown ArrowDown ArrowRight".split():
         page.keyboard.press(key)

@@ -242,6 +242,9 @@ def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
     for plot, column in ((1, 2), (3, 3)):  # verb>object, their>thing
         dots = page.locator(".attn-dot-plot").nth(plot).locator(".attn-run-dot")
         drawn = dots.evaluate_all("dots => dots.map(({style}) => parseFloat(style.bottom) / 100)")
+        current = dots.evaluate_all("dots => dots.map((dot) => dot.matches('.attn-current'))")
+        shown = [row[0] == names[0] for heads in "12" for row in rows if row[0][0] == heads]
+        assert current == shown
         told = [float(row[column]) for heads in "12" for row in rows if row[0][0] == heads]
         assert drawn == pytest.approx(told, abs=0.0051)
     assert labs.texts(page, ".attn-repeat td") == [  # none has learned

@@ -157,6 +157,8 @@ def test_the_token_is_chosen_by_keys_and_by_touch_and_forced_colors_leave_the_do
         assert tokens.nth(chosen).get_attribute("aria-checked") == "true"
         expect(tokens.nth(chosen)).to_be_focused()
         assert numbers_in(shown.inner_text()) == pytest.approx([numbers[chosen]], abs=6e-4)
+        caption = page.locator("caption").inner_text()
+        assert f" {tokens.nth(chosen).inner_text()} " in caption
     tokens.nth(0).tap()
     assert tokens.nth(0).get_attribute("aria-checked") == "true"
     page.keyboard.press("Tab")  # past the others

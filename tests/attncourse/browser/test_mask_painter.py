@@ -180,7 +180,7 @@ def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_bac
     expect(legend).to_be_visible()
     pairs = zip(before, after, strict=True)
     assert numbers.all_inner_texts() == [f"{short(was)} → {short(now)}" for was, now in pairs]
-    assert f", {short(1 / (1 - before[0]))}." in note.inner_text()  # how much the others grew
+    assert re.search(rf" grew .*{short(1 / (1 - before[0]))}\.", note.inner_text())
     bars = "all => all.map((bar) => parseFloat(bar.style.width))"
     for kind, weights in ((".attn-was", before), (".attn-is", after)):
         widths = page.locator(f".attn-bars {kind}").evaluate_all(bars)

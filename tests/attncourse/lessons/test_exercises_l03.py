@@ -29,13 +29,9 @@ def clamped(s):
     return exponentials / exponentials.sum(-1, keepdim=True)
 
 
-def same(left, right):
-    return torch.allclose(left, right, atol=1e-4)
-
-
 def with_generators(layer, x):  # all shuffles are made of these two
-    T = len(x)
-    return all(same(layer(x[p]), layer(x)[p]) for p in ([1, 0, *range(2, T)], [*range(1, T), 0]))
+    orders = [1, 0, *range(2, len(x))], [*range(1, len(x)), 0]
+    return all(torch.allclose(layer(x[p]), layer(x)[p], atol=1e-4) for p in orders)
 
 
 test_answers = verdicts(

@@ -78,55 +78,53 @@ def runs_in(order=(0, 1, 2, 3), symbols=(8, 16), seeds=range(3), heads=(1,)):
 listed = {"math": math}
 exec(BUGGY_LISTING, listed)
 
-test_answers = verdicts(
-    {
-        l04.head_by_hand: {
-            "token 1": [[*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]]],
-            "scale": [[*_six_numbers(scale=1.0).tolist()[:4], 9, 9]],
-        },
-        l04.one_token: {PASSES: [[[4, 11], [6, 9]]]},
-        l04.split: {PASSES: [lambda x, h: torch.stack(x.chunk(h, -1), 1)]},
-        l04.merge: {PASSES: [lambda x: torch.cat(x.unbind(1), -1)]},
-        l04.sum_over_heads: {
-            PASSES: [lambda heads, W, b: (heads @ W.unflatten(0, heads.shape[1::2])).sum(1) + b]
-        },
-        l04.reads: {PASSES: [by_backward]},
-        l04.loaded: {"changed the module": [backwards]},
-        l04.module: {
-            PASSES: [Right, but(Right, weigh=low)],
-            building._REACHED[2]: [  # of one mask, [T, T]
-                but(Plain, forward=lambda self, x, mask=None: self.attend(x, allowed=mask))
-            ],
-            "[B, T, T] into [T, T, B]": [but(Plain, forward=refusing)],
-            "[6, 5, 5] in": [returning(lambda output, weights: (output, weights.flatten(0, 1)))],
-            building._REACHED[3]: [but(Right, weigh=filled_with(-math.inf))],
-            building._LOST_LAYERS: [Listed],
-            "is None": [returning(lambda output, weights: (output, None))],
-            "sum to 1": [returning(lambda output, weights: (output, weights.log()))],
-            "the mean": [returning(lambda output, weights: (output, weights.mean(1)))],
-            "Tensor, ndarray": [returning(lambda o, weights: (o, weights.detach().numpy()))],
-            "the class": [Plain(12, 3)],
-            "a Tensor was": [lambda d, h: torch.zeros(d, h)],
-        },
-        l04.mended: {
-            "the scale, the merge": [without_scale_and_transpose],
-            repair._hint(repair._BUGS): [listed["attention"]],
-        },
-        l04.buggy_lines: {
-            PASSES: [{5, 7, 8, 10}, torch.tensor([10, 7, 8, 5])],
-            repair._BUGGY[5]: [[7, 10]],
-            repair._BUGGY[7]: [[5, 8, 10]],
-            repair._INNOCENT[2]: [[2, 3, 5, 7]],
-        },
-        l04.comparison: {
-            PASSES: [runs_in(seeds=(7, 1, 5, 3)), torch.tensor(runs_in())],
-            "(heads, symbols, steps, seed)": [runs_in((3, 0, 1, 2))],
-            "Heads and symbols": [runs_in(heads=(1, 2))],
-            "other runs": [runs_in(symbols=(8, 12, 16))],
-            "different runs": [runs_in(seeds=(0, 0, 1))],
-        },
-    }
-)  # fmt: skip
+test_answers = verdicts({
+    l04.head_by_hand: {
+        "token 1": [[*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]]],
+        "scale": [[*_six_numbers(scale=1.0).tolist()[:4], 9, 9]],
+    },
+    l04.one_token: {PASSES: [[[4, 11], [6, 9]]]},
+    l04.split: {PASSES: [lambda x, h: torch.stack(x.chunk(h, -1), 1)]},
+    l04.merge: {PASSES: [lambda x: torch.cat(x.unbind(1), -1)]},
+    l04.sum_over_heads: {
+        PASSES: [lambda heads, W, b: (heads @ W.unflatten(0, heads.shape[1::2])).sum(1) + b]
+    },
+    l04.reads: {PASSES: [by_backward]},
+    l04.loaded: {"changed the module": [backwards]},
+    l04.module: {
+        PASSES: [Right, but(Right, weigh=low)],
+        building._REACHED[2]: [  # of one mask, [T, T]
+            but(Plain, forward=lambda self, x, mask=None: self.attend(x, allowed=mask))
+        ],
+        "[B, T, T] into [T, T, B]": [but(Plain, forward=refusing)],
+        "[6, 5, 5] in": [returning(lambda output, weights: (output, weights.flatten(0, 1)))],
+        building._REACHED[3]: [but(Right, weigh=filled_with(-math.inf))],
+        building._LOST_LAYERS: [Listed],
+        "is None": [returning(lambda output, weights: (output, None))],
+        "sum to 1": [returning(lambda output, weights: (output, weights.log()))],
+        "the mean": [returning(lambda output, weights: (output, weights.mean(1)))],
+        "Tensor, ndarray": [returning(lambda o, weights: (o, weights.detach().numpy()))],
+        "the class": [Plain(12, 3)],
+        "a Tensor was": [lambda d, h: torch.zeros(d, h)],
+    },
+    l04.mended: {
+        "the scale, the merge": [without_scale_and_transpose],
+        repair._hint(repair._BUGS): [listed["attention"]],
+    },
+    l04.buggy_lines: {
+        PASSES: [{5, 7, 8, 10}, torch.tensor([10, 7, 8, 5])],
+        repair._BUGGY[5]: [[7, 10]],
+        repair._BUGGY[7]: [[5, 8, 10]],
+        repair._INNOCENT[2]: [[2, 3, 5, 7]],
+    },
+    l04.comparison: {
+        PASSES: [runs_in(seeds=(7, 1, 5, 3)), torch.tensor(runs_in())],
+        "(heads, symbols, steps, seed)": [runs_in((3, 0, 1, 2))],
+        "Heads and symbols": [runs_in(heads=(1, 2))],
+        "other runs": [runs_in(symbols=(8, 12, 16))],
+        "different runs": [runs_in(seeds=(0, 0, 1))],
+    },
+})  # fmt: skip
 
 
 def test_the_page_shows_the_listing():

@@ -41,28 +41,26 @@ def built(depths=DEPTHS, measurements=None, panels=PANELS, **options):
     return BuildABlock(depths, given, panels=panels, **options)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            built: {
-                "measurements": [change("gradient", [1.0])],
-                "panels": [["gradient"]], "origin": [0], "signal": [0],
-            },
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        built: {
+            "measurements": [change("gradient", [1.0])],
+            "panels": [["gradient"]], "origin": [0], "signal": [0],
         },
-        ValueError: {
-            built: {
-                "depths": [[2], [12, 2]],
-                "measurements": [
-                    {}, {PRE: {"cosine": 1}}, change("gradient", torch.ones(2, 4)),
-                    change("cosine", torch.ones(3, 5)), change("cosine", torch.full((3, 4), -1.5)),
-                    change("gradient", torch.full((3, 4), torch.inf)),
-                    change("gradient", torch.zeros(3, 4)),
-                ],
-                "panels": [{}, {"gradient": "log"}],
-            },
+    },
+    ValueError: {
+        built: {
+            "depths": [[2], [12, 2]],
+            "measurements": [
+                {}, {PRE: {"cosine": 1}}, change("gradient", torch.ones(2, 4)),
+                change("cosine", torch.ones(3, 5)), change("cosine", torch.full((3, 4), -1.5)),
+                change("gradient", torch.full((3, 4), torch.inf)),
+                change("gradient", torch.zeros(3, 4)),
+            ],
+            "panels": [{}, {"gradient": "log"}],
         },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip
 
 
 def test_a_wiring_that_isnt_one_is_refused():

@@ -51,19 +51,17 @@ def test_what_is_given_goes_before_a_models_numbers():
     assert (own.tokens, own.sequences, own.memory) == (4096, 1, 80)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            CacheCalculator: {
-                "layers": [2.0], "num_heads": ["8"], "latent": [512], "memory": ["24 GiB"],
-            },
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        CacheCalculator: {
+            "layers": [2.0], "num_heads": ["8"], "latent": [512], "memory": ["24 GiB"],
         },
-        ValueError: {
-            CacheCalculator: {
-                "model": ["GPT-5"], "layers": [0, 200], "num_heads": [256], "num_kv_heads": [5],
-                "d_k": [1024], "latent": [[512], (4096, 64), (512, 600)], "tokens": [2_000_000],
-                "sequences": [500], "bytes_per_number": [8], "memory": [2048],
-            },
+    },
+    ValueError: {
+        CacheCalculator: {
+            "model": ["GPT-5"], "layers": [0, 200], "num_heads": [256], "num_kv_heads": [5],
+            "d_k": [1024], "latent": [[512], (4096, 64), (512, 600)], "tokens": [2_000_000],
+            "sequences": [500], "bytes_per_number": [8], "memory": [2048],
         },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip

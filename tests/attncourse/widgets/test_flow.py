@@ -36,27 +36,25 @@ def of_module(module=None, x=X, **options):
     return Flow.from_module(module or MultiHeadAttention(4, 2), x, **options)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            flow: {"x": [None, X.tolist()], "num_heads": [2.0], "tokens": ["ab"], "causal": [1]},
-            of_module: {"module": [torch.nn.Linear(4, 4)], "causal": [1], "origin": [3]},
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        flow: {"x": [None, X.tolist()], "num_heads": [2.0], "tokens": ["ab"], "causal": [1]},
+        of_module: {"module": [torch.nn.Linear(4, 4)], "causal": [1], "origin": [3]},
+    },
+    ValueError: {
+        flow: {
+            "x": [X[None], torch.ones(7, 4), X[:0], X * torch.nan],
+            "w_q": [torch.eye(3)], "w_o": [W / 0], "tokens": [list("abc")],
         },
-        ValueError: {
-            flow: {
-                "x": [X[None], torch.ones(7, 4), X[:0], X * torch.nan],
-                "w_q": [torch.eye(3)], "w_o": [W / 0], "tokens": [list("abc")],
-            },
-            of_module: {
-                "x": [X.T],
-                "module": [
-                    MultiHeadAttention(4, 2, num_kv_heads=1), MultiHeadAttention(4, 2, vdim=3),
-                    biased(),
-                ],
-            },
+        of_module: {
+            "x": [X.T],
+            "module": [
+                MultiHeadAttention(4, 2, num_kv_heads=1), MultiHeadAttention(4, 2, vdim=3),
+                biased(),
+            ],
         },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip
 
 
 def test_sizes_that_do_not_fit_are_refused_by_name():

@@ -94,19 +94,15 @@ def of_four(vocabulary="abc.", names=("a",), **options):
     return GptSteps(gpt(4, 6, 2, 1), names, vocabulary=vocabulary, **options)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            of_four: {"vocabulary": [4], "boundary": [3], "names": ["ab"], "origin": [1]},
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {of_four: {"vocabulary": [4], "boundary": [3], "names": ["ab"], "origin": [1]}},
+    ValueError: {
+        of_four: {
+            "vocabulary": [None, "abc", "abb.", ["a", "b", "ch", "."]],
+            "boundary": ["|"], "names": [[]],
         },
-        ValueError: {
-            of_four: {
-                "vocabulary": [None, "abc", "abb.", ["a", "b", "ch", "."]],
-                "boundary": ["|"], "names": [[]],
-            },
-        },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip
 
 
 def test_a_letter_that_the_model_has_not_is_named():

@@ -104,29 +104,27 @@ def by_rules(tokens=DOG, rules=("same word",)):
     return of_sources([ruled(tokens, rules=rules)])
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            given: {
-                "tokens": ["a cat"], "q": [Q.tolist()], "k": [Q.long()], "num_heads": [2.0],
-                "causal": [Q], "origin": [0],
-            },
-            of_module: {"module": [torch.nn.MultiheadAttention(8, 2)], "x": [Q.double()]},
-            of_sources: {"sources": [[Q]]},
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        given: {
+            "tokens": ["a cat"], "q": [Q.tolist()], "k": [Q.long()], "num_heads": [2.0],
+            "causal": [Q], "origin": [0],
         },
-        ValueError: {
-            given: {
-                "tokens": [[]], "q": [Q[:3], Q[None], Q / 0, Q[:, :0]],
-                "k": [Q[:3], Q[:, :4], Q.double() * 1e300],
-                "num_heads": [0], "token": [4, "cat dog"],
-            },
-            of_module: {"x": [Q[:, :4], Q.expand(2, 4, 8)]},
-            of_sources: {"sources": [[], [random_source()] * 2, [ruled(list("abcde"))]]},
-            source: {"heads": [["first"]]},
-            by_rules: {"rules": [["next"], ["same word"] * 2, []], "tokens": [["a"] * 17]},
+        of_module: {"module": [torch.nn.MultiheadAttention(8, 2)], "x": [Q.double()]},
+        of_sources: {"sources": [[Q]]},
+    },
+    ValueError: {
+        given: {
+            "tokens": [[]], "q": [Q[:3], Q[None], Q / 0, Q[:, :0]],
+            "k": [Q[:3], Q[:, :4], Q.double() * 1e300],
+            "num_heads": [0], "token": [4, "cat dog"],
         },
-    }
-)  # fmt: skip
+        of_module: {"x": [Q[:, :4], Q.expand(2, 4, 8)]},
+        of_sources: {"sources": [[], [random_source()] * 2, [ruled(list("abcde"))]]},
+        source: {"heads": [["first"]]},
+        by_rules: {"rules": [["next"], ["same word"] * 2, []], "tokens": [["a"] * 17]},
+    },
+})  # fmt: skip
 
 
 @pytest.mark.parametrize(

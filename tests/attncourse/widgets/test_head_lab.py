@@ -110,28 +110,26 @@ def test_a_model_that_the_browser_cannot_train_is_refused(named):
         HeadLab(model=NO_MODELS[named]())
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            HeadLab: {
-                "num_heads": [2.0], "seed": ["1"], "sentence": [3], "muted": [3, None, ["0"]],
-                "forbidden_in": ["0"], "steps": [400.0], "mlp": [1], "small": [1],
-                "from_weights": [1],
-            },
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        HeadLab: {
+            "num_heads": [2.0], "seed": ["1"], "sentence": [3], "muted": [3, None, ["0"]],
+            "forbidden_in": ["0"], "steps": [400.0], "mlp": [1], "small": [1],
+            "from_weights": [1],
         },
-        ValueError: {
-            HeadLab: {
-                "num_heads": [5], "seed": [1000],
-                "sentence": ["no king", "the zebra saw a king", "the king saw"],
-                "muted": [[0, -1], [16]], "forbidden": ["verb>verb"], "forbidden_in": [16],
-                "task": ["chess", 3], "symbols": [7], "steps": [401], "from_weights": [True],
-            },
-            partial(HeadLab, task="lookup"): {"forbidden": [3]},
-            partial(HeadLab, small=True): {
-                "num_heads": [8], "muted": [[4]], "forbidden": ["verb>object"], "task": ["lookup"],
-            },
-            partial(HeadLab, model=own_model()): {"small": [True], "task": ["lookup"]},
-            partial(HeadLab, task="induction"): {"muted": [[32]]},
+    },
+    ValueError: {
+        HeadLab: {
+            "num_heads": [5], "seed": [1000],
+            "sentence": ["no king", "the zebra saw a king", "the king saw"],
+            "muted": [[0, -1], [16]], "forbidden": ["verb>verb"], "forbidden_in": [16],
+            "task": ["chess", 3], "symbols": [7], "steps": [401], "from_weights": [True],
         },
-    }
-)  # fmt: skip
+        partial(HeadLab, task="lookup"): {"forbidden": [3]},
+        partial(HeadLab, small=True): {
+            "num_heads": [8], "muted": [[4]], "forbidden": ["verb>object"], "task": ["lookup"],
+        },
+        partial(HeadLab, model=own_model()): {"small": [True], "task": ["lookup"]},
+        partial(HeadLab, task="induction"): {"muted": [[32]]},
+    },
+})  # fmt: skip

@@ -51,23 +51,21 @@ def of_module(module=None, x=PARTS[0]):
     return HeadMute.from_module(module or MultiHeadAttention(8, 2), x, TOKENS)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            mute: {"parts": [PARTS.tolist()], "tokens": ["a b c"], "labels": [[1, 2]]},
-            of_module: {"module": [torch.nn.MultiheadAttention(8, 2)]},
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        mute: {"parts": [PARTS.tolist()], "tokens": ["a b c"], "labels": [[1, 2]]},
+        of_module: {"module": [torch.nn.MultiheadAttention(8, 2)]},
+    },
+    ValueError: {
+        mute: {
+            "parts": [PARTS[None], PARTS[:0], PARTS / 0, torch.ones(17, 3, 4),
+                      torch.ones(2, 3, 129)],
+            "bias": [torch.ones(3), torch.full((4,), torch.nan)],
+            "token": [3],
         },
-        ValueError: {
-            mute: {
-                "parts": [PARTS[None], PARTS[:0], PARTS / 0, torch.ones(17, 3, 4),
-                          torch.ones(2, 3, 129)],
-                "bias": [torch.ones(3), torch.full((4,), torch.nan)],
-                "token": [3],
-            },
-            of_module: {"x": [PARTS[0]]},
-        },
-    }
-)  # fmt: skip
+        of_module: {"x": [PARTS[0]]},
+    },
+})  # fmt: skip
 
 
 def test_there_is_a_token_a_row_and_a_label_a_head_and_a_page_has_room_for_all():

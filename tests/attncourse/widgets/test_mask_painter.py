@@ -28,19 +28,17 @@ def test_a_painted_mask_goes_into_attnlib_with_rows_as_queries():
     assert torch.equal(widget.mask_tensor(), mask)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            painter: {
-                "tokens": ["a cat"], "mask": [[True], torch.ones(3, 3)], "origin": [0],
-                "meant_causal": [1], "puzzle": [None],
-            },
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        painter: {
+            "tokens": ["a cat"], "mask": [[True], torch.ones(3, 3)], "origin": [0],
+            "meant_causal": [1], "puzzle": [None],
         },
-        ValueError: {
-            painter: {
-                "tokens": [["a"] * 17], "q": [Q[:2]], "k": [Q[:, :4], Q / 0],
-                "mask": [causal_mask(4)],
-            },
+    },
+    ValueError: {
+        painter: {
+            "tokens": [["a"] * 17], "q": [Q[:2]], "k": [Q[:, :4], Q / 0],
+            "mask": [causal_mask(4)],
         },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip

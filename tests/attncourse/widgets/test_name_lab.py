@@ -36,19 +36,17 @@ def test_guesses_are_of_the_names_that_the_browser_is_asked_about():
     assert 3.2 > guesses["unigram"] > 2.9 > 2.3 > guesses["bigram"] > 2.1
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            NameLab: {
-                "num_heads": [2.0], "seed": ["1"], "top_k": [2.5], "temperature": ["1"],
-                "beginning": [3],
-            },
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        NameLab: {
+            "num_heads": [2.0], "seed": ["1"], "top_k": [2.5], "temperature": ["1"],
+            "beginning": [3],
         },
-        ValueError: {
-            NameLab: {
-                "num_heads": [5], "seed": [1000], "top_k": [0, 28], "temperature": [-0.1, 2.1],
-                "beginning": ["a b", "a" * 16],
-            },
+    },
+    ValueError: {
+        NameLab: {
+            "num_heads": [5], "seed": [1000], "top_k": [0, 28], "temperature": [-0.1, 2.1],
+            "beginning": ["a b", "a" * 16],
         },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip

@@ -37,21 +37,19 @@ def softmax(scores=SCORES, values=VALUES, **options):
     return OnlineSoftmax(scores, values, **options)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            softmax: {"scores": [[1.0]], "values": [VALUES.tolist()], "block": [2.0],
-                      "step": [True], "origin": [3]},
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        softmax: {"scores": [[1.0]], "values": [VALUES.tolist()], "block": [2.0],
+                  "step": [True], "origin": [3]},
+    },
+    ValueError: {
+        softmax: {
+            "scores": [SCORES[None], torch.ones(13), SCORES * 0, torch.full((3,), -2e3), None],
+            "values": [VALUES[:2], VALUES.repeat(1, 2), VALUES / 0],
+            "block": [0, 4], "step": [9], "method": ["plain"],
         },
-        ValueError: {
-            softmax: {
-                "scores": [SCORES[None], torch.ones(13), SCORES * 0, torch.full((3,), -2e3), None],
-                "values": [VALUES[:2], VALUES.repeat(1, 2), VALUES / 0],
-                "block": [0, 4], "step": [9], "method": ["plain"],
-            },
-        },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip
 
 
 def test_scores_come_with_values():

@@ -25,19 +25,17 @@ def test_state_holds_the_texts_as_they_are_and_which_choices_are_right(answer, a
     assert (widget.choice, widget.committed) == (None, False)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            asking: {
-                "question": [1], "choices": ["yes or no", {"a", "b"}, ["a", 0.5]],
-                "answer": ["healthy", True, [0, 1.0]],
-            },
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        asking: {
+            "question": [1], "choices": ["yes or no", {"a", "b"}, ["a", 0.5]],
+            "answer": ["healthy", True, [0, 1.0]],
         },
-        ValueError: {
-            asking: {
-                "question": [" "], "choices": [["", "b"], ["a"], ["a", "b", "a"]],
-                "answer": [3, [0, -1], []], "explanation": [""],
-            },
+    },
+    ValueError: {
+        asking: {
+            "question": [" "], "choices": [["", "b"], ["a"], ["a", "b", "a"]],
+            "answer": [3, [0, -1], []], "explanation": [""],
         },
-    }
-)  # fmt: skip
+    },
+})  # fmt: skip

@@ -21,19 +21,17 @@ def shown(tokenizer=TOKENIZER, **options):
 MANY = BytePairTokenizer([(i // 256, i % 256) for i in range(4097)])
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            shown: {"tokenizer": [[]], "text": [3], "origin": [None]},
-            bigram: {"counts": [[[1]]]},
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        shown: {"tokenizer": [[]], "text": [3], "origin": [None]},
+        bigram: {"counts": [[[1]]]},
+    },
+    ValueError: {
+        shown: {
+            "tokenizer": [MANY], "text": ["two\nlines", "a" * 201, "😀" * 101, "\ud83d"],
+            "num_merges": [-1, 5],
         },
-        ValueError: {
-            shown: {
-                "tokenizer": [MANY], "text": ["two\nlines", "a" * 201, "😀" * 101, "\ud83d"],
-                "num_merges": [-1, 5],
-            },
-            bigram: {"counts": [None, -COUNTS, COUNTS / 2, COUNTS.flatten()],
-                     "vocabulary": [["a", "bc", "."], "aa."]},
-        },
-    }
-)  # fmt: skip
+        bigram: {"counts": [None, -COUNTS, COUNTS / 2, COUNTS.flatten()],
+                 "vocabulary": [["a", "bc", "."], "aa."]},
+    },
+})  # fmt: skip

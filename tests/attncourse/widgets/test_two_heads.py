@@ -33,24 +33,25 @@ def test_state_holds_copies_and_python_and_the_browser_see_each_others_changes()
 X = torch.ones(2, 4)
 
 
-test_bad_input_is_refused_by_name = refusals(
-    {
-        TypeError: {
-            TwoHeads: {
-                "x": [X.tolist()], "heads": [torch.tensor(1.0)], "tries": [[[2, "W_q", 1, [0, 2]]]],
-            },
+def sized(T=2, d=4, d_k=2):
+    return TwoHeads(torch.ones(T, d), torch.ones(2, 3, d, d_k))
+
+
+test_bad_input_is_refused_by_name = refusals({
+    TypeError: {
+        TwoHeads: {
+            "x": [X.tolist()], "heads": [torch.tensor(1.0)], "tries": [[[2, "W_q", 1, [0, 2]]]],
         },
-        ValueError: {
-            TwoHeads: {
-                "x": [X[None], X[:, :3], X * torch.nan, X * -2000],
-                "heads": [heads()[:1], [head[:2] for head in heads()]],
-                "tries": [
-                    [(3, "W_q", 1, [0, 2])], [(2, "W_o", 1, [0, 2])], [(2, "W_q", 0, [0, 2])],
-                    [(2, "W_q", 1, [0])],
-                ],
-            },
-            lambda T=2, d=4, d_k=2: TwoHeads(torch.ones(T, d), torch.ones(2, 3, d, d_k)):
-                {"T": [0, 5], "d": [7], "d_k": [4]},
+    },
+    ValueError: {
+        TwoHeads: {
+            "x": [X[None], X[:, :3], X * torch.nan, X * -2000],
+            "heads": [heads()[:1], [head[:2] for head in heads()]],
+            "tries": [
+                [(3, "W_q", 1, [0, 2])], [(2, "W_o", 1, [0, 2])], [(2, "W_q", 0, [0, 2])],
+                [(2, "W_q", 1, [0])],
+            ],
         },
-    }
-)  # fmt: skip
+        sized: {"T": [0, 5], "d": [7], "d_k": [4]},
+    },
+})  # fmt: skip

@@ -52,8 +52,9 @@ function read(text) {
     throw new RangeError(filled(NAMES.refused[why], values));
   };
   const letter = letters.find((one) => !LETTERS.includes(one));
-  const told = quoted(letters.join(""));
-  if (letter !== undefined) refuse("letter", { letter: quoted(letter), text: told });
+  if (letter !== undefined) {
+    refuse("letter", { letter: quoted(letter), text: quoted(letters.join("")) });
+  }
   if (letters.length < 1 || letters.length > NAMES.longest) {
     refuse("length", { most: NAMES.longest, number: letters.length });
   }

@@ -115,7 +115,7 @@ export function filled(sentence, values) {
   return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/** A text in quotation marks, those that Python's repr takes. */
+/** A text in quotation marks, as Python's repr writes it unless it holds odd letters. */
 export const quoted = (text) => (text.includes("'") ? `"${text}"` : `'${text}'`);
 
 /** A function that sets a trait of the model, as a reader does. */

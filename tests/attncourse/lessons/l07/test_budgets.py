@@ -22,6 +22,6 @@ def test_pieces_are_as_wide_as_their_shares_and_have_a_color_and_a_percent():
     assert titles == ["small: 100", "large: 1,000"]
     assert [text.get_text() for text in small.texts] == ["30%", "70%"]
     assert [text.get_text() for text in large.texts] == ["100%"]  # where there is room
-    assert legend(figure) == ["tables", "blocks"]
+    assert [*legend(figure)] == ["tables", "blocks"]
     colors, others = ([piece.get_edgecolor() for piece in ax.patches] for ax in figure.axes)
     assert colors == others and colors[0] != colors[1]

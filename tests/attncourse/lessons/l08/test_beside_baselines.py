@@ -1,6 +1,7 @@
 """Scores are drawn as dots, one per seed, beside a bar at the baseline."""
 
 import torch
+from tools.figure_reading import legend
 
 from attncourse.lessons.l08 import figures
 
@@ -21,3 +22,5 @@ def test_each_line_has_a_dot_per_seed_and_a_bar_at_its_baseline():
         assert low < place < high
     bottom, top = ax.get_ylim()
     assert bottom > top  # the first line stands on top
+    marks = {text: mark.get_marker() for text, mark in legend(ax.figure).items()}
+    assert marks == {"best head, a dot per seed": "o", "best fixed offset": "None"}

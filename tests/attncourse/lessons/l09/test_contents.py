@@ -1,6 +1,8 @@
 """Four contents lie on a line or span a plane, whatever space they come from."""
 
 import torch
+from matplotlib.colors import to_hex
+from tools.figure_reading import legend
 
 from attncourse.lessons.l09 import figures
 
@@ -20,4 +22,8 @@ def test_points_of_a_line_lie_level_and_those_of_a_plane_keep_their_shape_and_la
         assert [text.get_text() for text in texts] == LABELS
         places = torch.tensor([text.xy for text in texts], dtype=torch.float64)
         torch.testing.assert_close(places, drawn)
+        arrows = [text for text in ax.texts if not text.get_text()]  # to the last content, and on
+        ends = {to_hex(one.arrow_patch.get_edgecolor()): one.xy for one in arrows}
+        color = to_hex(legend(ax.figure)["raise both"].get_color())
+        assert ends[color] == tuple(drawn[3].tolist())
     assert len(figures.plot_contents({"alone": points["one"]}, LABELS).axes) == 1

@@ -13,6 +13,7 @@ D, HEADS = 6, 3
 def test_a_head_has_its_columns_in_each_third_and_as_many_rows():
     figure = figures.plot_packed_heads(torch.randn(D, 3 * D), torch.randn(D, D), HEADS)
     columns, rows = figure.axes[:2]
+    assert [columns.get_title(), rows.get_title()] == ["c_attn", "c_proj"]
     assert [box.get_x() for box in columns.patches] == [2 * i - 0.5 for i in range(3 * HEADS)]
     assert {box.get_width() for box in columns.patches} == {D / HEADS}
     assert [box.get_y() for box in rows.patches] == [2 * i - 0.5 for i in range(HEADS)]
