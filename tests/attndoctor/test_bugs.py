@@ -78,7 +78,6 @@ test_what_others_miss_is_found = diagnoses(
     }
 )  # fmt: skip
 
-
 # --- what is told of them ------------------------------------------------------------------------
 
 
@@ -133,7 +132,6 @@ test_what_is_told_of_a_bug = diagnoses({
     "a triangle that isn't meant": (TriangleNotKept, {"causal": "when asked"}, "healthy",
         "taken: not causal"),
 })  # fmt: skip
-
 
 # --- what is asked -------------------------------------------------------------------------------
 

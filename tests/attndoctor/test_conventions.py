@@ -103,7 +103,6 @@ test_what_no_single_convention_makes_right_is_broken = diagnoses({
         "report: another formula"),
 })  # fmt: skip
 
-
 # --- formulas ------------------------------------------------------------------------------------
 
 
@@ -203,7 +202,6 @@ test_another_formula_is_named = diagnoses({
     name: (candidate, {}, "meant", "conventions: formula", "no exhibit", *facts)
     for name, (candidate, *facts) in FORMULAS.items()
 })  # fmt: skip
-
 
 # --- something else beside the output ------------------------------------------------------------
 

@@ -46,7 +46,6 @@ test_what_no_exhibit_has_is_described = diagnoses({
         "RuntimeError"),
 })  # fmt: skip
 
-
 # --- what is right passes, in other words --------------------------------------------------------
 
 

@@ -28,7 +28,6 @@ THREADS = [exhibit.thread for exhibit in EXHIBITS if exhibit.thread]
 THREAD = r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+"
 FILE = r"https://github\.com/[\w.-]+/[\w.-]+/blob/[0-9a-f]{40}/[\w./-]+\.\w+"
 
-
 # --- every exhibit is rejected, and as itself ----------------------------------------------------
 
 

@@ -97,11 +97,9 @@ def test_what_is_right_where_it_promises_anything_is_healthy(name):
 
 # --- what can't be asked, and what is broken where something like it can't ------------------------
 
-
 Silent = public.NamesThatSayNothing
 Sublayer = but(Silent, forward=lambda self, x: x + Silent.forward(self, x))
 OddBareLayers = but(public.BareLayers, mix=lambda self, q, k, v: public.attend(q / 3, k, v)[0])
-
 
 WISH = "report: wish for weights"
 test_what_is_more_than_attention_cannot_be_asked = diagnoses({

@@ -38,7 +38,6 @@ for wrong in (torch.nan, torch.inf, -torch.inf):
     assert kernel.pooled(q, k, 140, 70, False, None, 0.3)[0].isnan().any()
 """
 
-
 needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="pip install triton")
 
 

@@ -18,7 +18,6 @@ from attnlib import MultiHeadAttention, interop
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
 
-
 # All sizes differ: B 2, T 7, h 4, d_k 6.
 ENCODER = {
     "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 10,

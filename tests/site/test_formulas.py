@@ -99,7 +99,6 @@ COPIES = [
     ("article p msub > mi", "article p msub > mi", "$d_k$"),
 ]
 
-
 # How far the sign behind a formula stands from the top of the page and beyond its paragraph.
 STOP = """stop => {
   const range = document.createRange();

@@ -21,7 +21,6 @@ MOST_PAGES = 27  # of a lesson; a figure or widget that has no room left begins 
 LOOKS = [look for page in PAGES for look in ((page, "dark", 1280), (page, "light", 360))]
 LOOKS.append((PAGES[0], "light", 1280))
 
-
 # Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
 # its edge, where a frame around what has the focus would be cut off, or leaves it.
 CUT_OFF = """() => {
@@ -43,7 +42,6 @@ CUT_OFF = """() => {
   return [widgets - boxes.filter(isWidget).length, found];
 }"""
 
-
 # How many copy buttons are seen, and which of them lie on code or its results.
 COPY_BUTTONS = """() => {
   const isSeen = (node) => node.checkVisibility({visibilityProperty: true});
@@ -55,7 +53,6 @@ COPY_BUTTONS = """() => {
   const seen = [...document.querySelectorAll("article button.copybtn")].filter(isSeen);
   return [seen.length, seen.filter(isOn).map((button) => button.dataset.clipboardTarget)];
 }"""
-
 
 # Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
 # text is in pixels. Matplotlib writes a text of 9 points as outlines of 100 points, scaled by 0.09.
@@ -76,7 +73,6 @@ DRAWINGS = r"""async () => {
   }));
 }"""
 
-
 # Of each formula, table, listing and part of a widget that can scroll: whether it is too wide,
 # whether it fades at the right, and still does at its end, and whether the Tab key reaches it. What
 # a widget's holds is reached.
@@ -95,7 +91,6 @@ WIDE = """async () => {
   return found.map((one, i) => ({...one, fadesAtEnd: isFading(boxes[i])}));
 }"""
 
-
 # Of each table, what its rows have: the size of the first text, how many cells are seen.
 ROWS = """() => [...document.querySelectorAll("article table.table")].map((table) => [
   ...new Set([...table.tBodies[0].rows].map((row) => [
@@ -103,7 +98,6 @@ ROWS = """() => [...document.querySelectorAll("article table.table")].map((table
     [...row.cells].filter((cell) => cell.checkVisibility()).length,
   ].join())),
 ])"""
-
 
 # Of every element and what its style puts before and after it: what the icons' fonts are to draw.
 # An icon whose rule is missing has no content.
@@ -118,7 +112,6 @@ ICONS = r"""() => {
     }
   return icons;
 }"""
-
 
 # What is wrong with a page as it is printed. Buttons that say what is chosen are read, too.
 FAULTS = """() => {
@@ -140,7 +133,6 @@ FAULTS = """() => {
   for (const image of all("article img.only-dark")) faults.push(`dark: ${image.src}`);
   return [...new Set(faults.map((fault) => fault.slice(0, 150)))];
 }"""
-
 
 # A fold's tables are filled once it is open; what fades is known in the frame after they are drawn.
 OPEN_FOLDS = """async () => {

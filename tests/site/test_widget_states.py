@@ -42,7 +42,6 @@ SHOWN = """(root) => {
   });
 }"""
 
-
 # The event comes later than the address; a figure is drawn within the next frames.
 FOLLOW = """(hash) => new Promise((go) => {
   const drawn = () => requestAnimationFrame(() => requestAnimationFrame(go));

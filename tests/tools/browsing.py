@@ -181,7 +181,6 @@ AUDIT = r"""(scheme) => {
   return problems;
 }"""
 
-
 # axe-core needs most of its time for the contrast of texts, of which a page has thousands in a few
 # colors. So it judges one of a kind: the same tags, classes, backgrounds and opacities around it,
 # and the same color and size. Other words of listings become plain text, for its other rules.

@@ -242,13 +242,11 @@ InOtherWords = but(Usual, layers="WQ keysLayer value_projection final_linear_lay
     __init__=lambda self, n_feat, heads_count: self.make(n_feat, heads_count),
     forward=lambda self, queries, keys, values: self.ask(queries, keys, values)[0])  # fmt: skip
 
-
 # A vision transformer of a blog: "b n (h d qkv) -> (qkv) b h n d".
 PackedByNumbers = but(Usual, layers="qkv projection",
     __init__=lambda self, emb_size, num_heads: self.make(emb_size, num_heads),
     project=lambda self, x:
     self.qkv(x).unflatten(-1, (self.num_heads, -1, 3)).permute(4, 0, 2, 1, 3))  # fmt: skip
-
 
 # Attention of a tiny vision transformer: one matrix is wide, the other isn't.
 NamesThatSayNothing = but(Usual, layers="W fc", bias=(False, False),
@@ -387,11 +385,9 @@ class WithALinearBias(NamesThatSayNothing):
 HeadsSpreadInside = but(Usual,
     split=lambda self, x: x.unflatten(-1, (-1, self.num_heads)).permute(0, 3, 1, 2))  # fmt: skip
 
-
 # Both ways.
 HeadsSpread = but(HeadsSpreadInside,
     join=lambda self, heads: heads.permute(0, 2, 3, 1).flatten(2))  # fmt: skip
-
 
 # The self-attention of a tutorial: "b t (d k h) -> k b h t d", and "b h t d -> b t (h d)".
 NumbersOfAllHeads = but(Usual, layers="to_qvk W_0", bias=(False, False),

@@ -51,7 +51,6 @@ DAMAGES = {
     "token should be": {"token": 4},
 }
 
-
 WALK = """(model) => {
   const {readState} = attnModules["gpt_steps/widget.js"];
   const {walk} = attnModules["gpt_steps/numbers.js"];

@@ -51,7 +51,6 @@ DAMAGES = {
     "scores holds a number that isn't finite": {"scores": b"\xff" * 4 + SMALL["scores"][4:]},
 }
 
-
 IS_DRAWN = "(canvas) => canvas.getContext('2d').getImageData(0, 0, 1, 1).data[3] === 255"
 DRAW_ALL = "dispatchEvent(new Event('beforeprint'))"  # else tiles wait until they are seen
 DRAWN = f"({IS_DRAWN})(document.querySelector('.attn-tile canvas'))"

@@ -37,7 +37,6 @@ def largest(text):
 PLACES: set[str] = set()
 KEY = (".attn-track input", "ArrowRight")
 
-
 DAMAGES = {
     "num_heads should be": {"num_heads": 3},
     "trained should be": {"trained": "yes"},

@@ -2,7 +2,9 @@
 
 import math
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from tools import ROOT
 from tools.broken_attentions import Plain, but, filled_with, fit
 from tools.verdicts import PASSES, verdicts
@@ -40,6 +42,10 @@ class Right(Plain):
 
 def low(self, scores, allowed):
     return filled_with(-1e4)(self, scores, allowed) * allowed.any(-1, keepdim=True)
+
+
+def dropping(self, weights, v):
+    return Right.mix(self, F.dropout(weights, 0.9, self.training), v)
 
 
 def refusing(self, x, mask=None):
@@ -90,9 +96,15 @@ test_answers = verdicts({
         PASSES: [lambda heads, W, b: (heads @ W.unflatten(0, heads.shape[1::2])).sum(1) + b]
     },
     l04.reads: {PASSES: [by_backward]},
-    l04.loaded: {"changed the module": [backwards]},
+    l04.loaded: {
+        "changed the module": [backwards],
+        "of another kind": [lambda theirs: Right(theirs.embed_dim, theirs.num_heads)],
+    },
     l04.module: {
-        PASSES: [Right, but(Right, weigh=low)],
+        PASSES: [Right, but(Right, weigh=low), but(Right, mix=dropping)],
+        "[2, 5, 3, 5] in": [
+            but(returning(lambda o, w: (o, w.transpose(1, 2))), weigh=filled_with(-1e9))
+        ],
         building._REACHED[2]: [  # of one mask, [T, T]
             but(Plain, forward=lambda self, x, mask=None: self.attend(x, allowed=mask))
         ],
@@ -118,7 +130,7 @@ test_answers = verdicts({
         repair._INNOCENT[2]: [[2, 3, 5, 7]],
     },
     l04.comparison: {
-        PASSES: [runs_in(seeds=(7, 1, 5, 3)), torch.tensor(runs_in())],
+        PASSES: [runs_in(seeds=np.array([7, 1, 5, 3])), torch.tensor(runs_in())],
         "(heads, symbols, steps, seed)": [runs_in((3, 0, 1, 2))],
         "Heads and symbols": [runs_in(heads=(1, 2))],
         "other runs": [runs_in(symbols=(8, 12, 16))],

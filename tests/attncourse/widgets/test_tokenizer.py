@@ -20,7 +20,6 @@ def shown(tokenizer=TOKENIZER, **options):
 
 MANY = BytePairTokenizer([(i // 256, i % 256) for i in range(4097)])
 
-
 test_bad_input_is_refused_by_name = refusals({
     TypeError: {
         shown: {"tokenizer": [[]], "text": [3], "origin": [None]},

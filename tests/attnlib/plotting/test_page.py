@@ -21,7 +21,6 @@ RIM = 0.2  # inches that a notebook adds to what is drawn
 WIDEST = 312 / 96  # inches; what a window of 360 pixels leaves to the text
 NINE_PIXELS = 9 * 72 / 96  # points
 
-
 CORNERS = torch.tensor([[3.0, 0], [0, 3], [-2, -2]])
 RANDOM = torch.Generator().manual_seed(0)
 

@@ -19,6 +19,7 @@ from attncourse.checking.calling import as_outputs, call
 from attncourse.checking.numbers import same_numbers
 from attndoctor import CallError, Diagnosis, diagnose
 from attndoctor.museum import Exhibit, SteppedAttention, heads, masks, outputs, rows, scale, scores
+from attnlib.attention import MultiHeadAttention
 
 # What each level asks: probes of `diagnose`.
 _LEVELS = (
@@ -121,6 +122,7 @@ def module(answer: object) -> CheckResult:
         return not_yet(built.complaint)
     if not isinstance(built.outputs, nn.Module):
         return not_yet(f"A module was wanted, but a {type(built.outputs).__name__} was built.")
+    built.outputs.eval()  # dropout is as random as a mistake
     output = call(built.outputs, (torch.randn(2, 5, _D),))
     if output.complaint:
         return not_yet(output.complaint)
@@ -138,14 +140,18 @@ def module(answer: object) -> CheckResult:
     except CallError as error:
         lost = "weights W_q, W_k, W_v and W_o" in str(error)
         return not_yet(_LOST_LAYERS if lost else str(error))
-    if not found.exhibits and any(weights.shape != _WEIGHTS_FIRST[0] for weights in results[1:]):
-        came = f"The weights have shape {list(results[1].shape)} in place of {[2, _H, 5, 5]}. "
-        return not_yet(came + "Is each token cut into h pieces, a head for each?")
     level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
+    misshapen = any(weights.shape != _WEIGHTS_FIRST[0] for weights in results[1:])
+    if misshapen and (level != 0 or not found.exhibits):
+        came = f"The weights have shape {list(results[1].shape)} in place of {[2, _H, 5, 5]}. "
+        so_far = "The output is right. " if level != 0 else ""
+        return not_yet(so_far + came + "Is each token cut into h pieces, a head for each?")
     if level != 0 and (missing := _missing(built.outputs, results[1:])):
         return not_yet(missing)
     if level != 0 and "always causal" in found.taken:
         return not_yet(module.hints["causal"])
+    if level != 0 and _is_another(built.outputs):
+        return not_yet(module.hints["another"])
     all_allowed = call(built.outputs, (torch.randn(2, 5, _D), torch.ones(5, 5, dtype=torch.bool)))
     if level not in (0, 1) and all_allowed.complaint:
         return not_yet(_REACHED[1] + all_allowed.complaint)
@@ -159,6 +165,18 @@ def module(answer: object) -> CheckResult:
     if level == 1 and found.exhibits and found.exhibits[0] is masks.THROWN_AWAY:
         return not_yet(module.hints["ignored"])
     return not_yet(_REACHED[level] + _advice(found, level))
+
+
+def _is_another(built: nn.Module) -> bool:
+    """Return whether attnlib's module gives another output with the same weights.
+
+    The doctor takes any layout of heads and a layer more after W_o, which others' modules have.
+    """
+    attention = MultiHeadAttention(_D, _H)
+    if attention.load_state_dict(built.state_dict(), strict=False).missing_keys:
+        return False
+    x = torch.randn(2, 5, _D)
+    return not same_numbers(as_outputs(built(x))[0], attention(x)[0], 1e-3)
 
 
 def _missing(built: nn.Module, weights: Sequence[Tensor]) -> str:

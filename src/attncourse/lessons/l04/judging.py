@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from itertools import permutations
+from numbers import Real
 from typing import Any
 
 from attncourse.checking import CheckResult, Choice, Mistake, exercise, read_mistakes
@@ -90,7 +91,7 @@ def _is_run(run: Any) -> bool:
     return (
         isinstance(run, tuple | list)
         and len(run) == 4
-        and all(isinstance(number, int | float) and float(number).is_integer() for number in run)
+        and all(isinstance(number, Real) and float(number).is_integer() for number in run)
     )
 
 

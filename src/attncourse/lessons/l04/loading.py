@@ -32,6 +32,7 @@ def _loader(
     out_transpose: bool = False,
     cut: Callable[[Tensor], Sequence[Tensor]] = _thirds,
     biases_like_weights: bool = True,
+    key_bias: bool = True,
 ) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:
     """Make a loader that copies a torch module's weights, possibly with a mistake."""
 
@@ -43,7 +44,7 @@ def _loader(
             rows = (cut if biases_like_weights else _thirds)(theirs.in_proj_bias)
             for name, block, bias in zip(order, blocks, rows, strict=True):
                 targets[name].weight.copy_(block.T if transpose else block)
-                if biases:
+                if biases and (key_bias or name != "k"):
                     targets[name].bias.copy_(bias)
             if out:
                 block = theirs.out_proj.weight
@@ -62,10 +63,12 @@ MISTAKES = (
 NOTICED = read_mistakes("noticed", globals())  # before its module can be called
 
 
-def _run(ours: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-    if isinstance(ours, nn.MultiheadAttention):
+def _run(ours: object, x: Tensor) -> tuple[Tensor | None, ...]:
+    """Return a module's output, weights and key bias, which neither of them shows."""
+    if not isinstance(ours, MultiHeadAttention):
         raise TypeError(loaded.hints["theirs"])
-    return ours(x, need_weights=True)
+    bias = ours.W_k.bias
+    return *ours(x, need_weights=True), x.new_zeros(len(x)) if bias is None else bias
 
 
 @exercise(mistakes=(*MISTAKES, *NOTICED))
@@ -78,8 +81,9 @@ def loaded(answer: object) -> CheckResult:
         nn.init.normal_(theirs.out_proj.bias)
         cases.append((theirs, torch.randn(2, 5, d)))
 
-    def reference(theirs: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
-        return theirs(x, x, x, average_attn_weights=False)
+    def reference(theirs: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        key_bias = theirs.in_proj_bias.chunk(3)[1]
+        return *theirs(x, x, x, average_attn_weights=False), key_bias
 
     praise = "Output and every head's weights equal those of nn.MultiheadAttention."
     result = check_function(
@@ -87,7 +91,7 @@ def loaded(answer: object) -> CheckResult:
         reference,
         cases,
         MISTAKES,
-        output_names=["the output of your module", "the weights of your module"],
+        output_names=[f"your module's {what}" for what in ("output", "weights", "bias of W_k")],
         as_function=partial(outputs_of, run=_run),
         praise=praise,
     )

@@ -129,9 +129,9 @@ def _layers(d: int) -> dict[str, Layer]:
         ),
         "a layer that adds the rounded last token to each token": lambda x: x + x[-1:].round(),
         "causal attention in which token 0 also sees the last": _attention(d, _past_and(0, -1)),
-        "causal attention over tokens from which a fiftieth of their mean was taken": lambda x: (
-            first(x - x.mean(0) / 50)  # a leak of hundredths
-        ),
+        "causal attention over tokens less a two-hundredth of their mean": lambda x: first(
+            x - x.mean(0) / 200
+        ),  # a leak of thousandths
     }
 
 

@@ -11,17 +11,18 @@ from attncourse.checking import CheckResult, check_function, exercise
 
 Layers = Sequence[nn.Linear]
 PRODUCTS = {getattr(torch.ops.aten, name) for name in ("mm", "addmm", "bmm", "baddbmm", "addbmm")}
+JOINS = {torch.ops.aten.cat, torch.ops.aten.stack}
 
 
 class Products(TorchDispatchMode):
-    """Counts the matrix products that are computed while it is entered."""
+    """Counts the matrix products that are computed while it is entered, and what is joined."""
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += func.overloadpacket in PRODUCTS
+        self.count += func.overloadpacket in PRODUCTS | JOINS
         return func(*args, **(kwargs or {}))
 
 
@@ -36,7 +37,7 @@ def _packed(weights: Sequence[Tensor], biases: Sequence[Tensor | None]) -> nn.Li
     return layer
 
 
-def fused_layer(*layers: nn.Linear) -> nn.Linear:
+def fused_layer(*layers: Any) -> nn.Linear:
     """Return one layer that computes what these compute, side by side."""
     return _packed([layer.weight for layer in layers], [layer.bias for layer in layers])
 
@@ -48,6 +49,11 @@ class _OneAfterTheOther(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([layer(x) for layer in self.layers], dim=-1)
+
+
+class _JoinedAtEachCall(_OneAfterTheOther):
+    def forward(self, x: Tensor) -> Tensor:
+        return fused_layer(*self.layers)(x)
 
 
 def _in_order(order: Sequence[int]) -> Callable[..., nn.Linear]:
@@ -107,7 +113,7 @@ def fuse(answer: object) -> CheckResult:
         _outputs_of(fused_layer),
         _cases(),
         fuse.mistakes,
-        output_names=["the output", "the number of matrix products"],
+        output_names=["the output", "the number of products and joins"],
         praise=praise,
         as_function=_outputs_of,
     )

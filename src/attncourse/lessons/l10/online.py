@@ -57,7 +57,8 @@ def _online(
 class _Watch(TorchFunctionMode):
     """Notes the longest axis along which a softmax, exponentials or a largest number are taken.
 
-    Also how many of them are taken before the values, `width` wide, are touched.
+    Also the most of them that are taken one after the other without touching the values, which are
+    `width` wide, or one wider with a column of ones.
     """
 
     KINDS = (
@@ -70,17 +71,20 @@ class _Watch(TorchFunctionMode):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.longest = {kind: 0 for kind, _ in self.KINDS}
-        self.width, self.before_values, self.touched = width, 0, False
+        self.widths = {width, width + 1}
+        self.without_values = self.most = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "").strip("_")
         kind = next((kind for kind, ends in self.KINDS if name.endswith(ends)), None)
-        axes = [axis for x in args if isinstance(x, Tensor) for axis in x.shape]
+        given = [x for arg in args for x in (arg if isinstance(arg, list | tuple) else [arg])]
+        axes = [axis for x in given if isinstance(x, Tensor) for axis in x.shape]
         if kind is not None:
             self.longest[kind] = max(self.longest[kind], *axes, 0)
-            self.before_values += not self.touched
-        elif name not in self.SIZES:
-            self.touched |= self.width in axes
+            self.without_values += 1
+            self.most = max(self.most, self.without_values)
+        elif name not in self.SIZES and not self.widths.isdisjoint(axes):
+            self.without_values = 0
         return func(*args, **(kwargs or {}))
 
 
@@ -112,9 +116,10 @@ def online_softmax(answer: Any) -> CheckResult:
     def watched(scores: Tensor, values: Tensor, block: int) -> Any:
         with _Watch(values.shape[1]) as watch:
             result = answer(scores, values, block)
-        allowed = max(block, len(scores), values.shape[1])  # axes of the right length, in any order
+        # axes of the right length, in any order; a block may hold what came before it as well
+        allowed = max(block + 1, len(scores), values.shape[1])
         too_long.update(kind for kind, axis in watch.longest.items() if axis > allowed)
-        if block == 1 and watch.touched and watch.before_values >= scores.shape[1]:
+        if block == 1 and watch.most >= scores.shape[1]:
             too_long.add("before_values")
         return result
 
