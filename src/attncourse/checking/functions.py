@@ -26,7 +26,7 @@ from attncourse.checking.mistakes import Mistake
 from attncourse.checking.numbers import (
     as_tensor,
     holds,
-    plain_numbers,
+    in_shape_of,
     same_numbers,
     set_of_numbers,
 )
@@ -156,11 +156,9 @@ def check_numbers(
     expected, tolerance = torch.as_tensor(page.right), page.tolerance
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
-    given = as_tensor(plain_numbers(answer))
+    given = in_shape_of(expected, answer)
     if given is None:
         return not_yet(_unreadable(answer))
-    if given.numel() == expected.numel() and 1 in (given.squeeze().dim(), expected.dim()):
-        given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
     if given.shape != expected.shape:
         message = f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
         if given.numel() > expected.numel() and not holds(answer, (float, torch.Tensor)):

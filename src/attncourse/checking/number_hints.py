@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.numbers import as_tensor, plain_numbers
+from attncourse.checking.numbers import in_shape_of
 from attncourse.checking.on_page import NEAR, Numbers
 
 SAID = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
@@ -31,10 +31,11 @@ Row = Sequence[float]
 
 def remark_on(answer: Any, page: Numbers) -> str:
     """Return the remark on the first row of an answer that is wrong, and not only nearly right."""
-    given, right = as_tensor(plain_numbers(answer)), torch.as_tensor(page.right).flatten().tolist()
-    if given is None or given.numel() != len(right) or not given.isfinite().all():
+    wanted, parts = torch.as_tensor(page.right), page.parts()
+    given = in_shape_of(wanted, answer)
+    if given is None or given.shape != wanted.shape or not given.isfinite().all():
         return ""
-    ours, parts = given.flatten().tolist(), page.parts()
+    ours, right = given.flatten().tolist(), wanted.flatten().tolist()
     ends = accumulate(len(labels) for _, labels in parts)
     places = [slice(end - len(labels), end) for (_, labels), end in zip(parts, ends, strict=True)]
     rows = {title: right[place] for (title, _), place in zip(parts, places, strict=True)}
@@ -42,7 +43,9 @@ def remark_on(answer: Any, page: Numbers) -> str:
         off = max(abs(a - b) for a, b in zip(ours[place], row, strict=True))
         if not off <= NEAR * page.tolerance:
             others = {named: other for named, other in rows.items() if named != title}
-            return remark(ours[place], row, others)
+            said = remark(ours[place], row, others)
+            is_named = said and title and len(row) > 1  # of one number the hint says which it is
+            return SAID["named"].format(title=title, remark=said) if is_named else said
     return ""
 
 
@@ -99,10 +102,11 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         off = 1.024**power
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
             return SAID["kib"]
-    if all(n == round(n) for row in (ours, right, *others.values()) for n in row):  # counts
-        for way, slip in ((1, "many"), (-1, "few")):
-            if _fits(ours, [number + way for number in right]):
-                return SAID[slip]
+    if all(n == round(n) for row in (ours, right, *others.values()) for n in row):
+        # of others 1 is chance
+        for step, way in ((1, "large"), (-1, "small")):
+            if _fits(ours, [number + step for number in right]):
+                return SAID["one"].format(way=way)
     return same
 
 

@@ -1,7 +1,6 @@
 """Reading what a reader hands in as numbers."""
 
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import torch
@@ -24,17 +23,33 @@ def as_list(answer: Any) -> list[Any]:
     return [] if given is None or given.dim() == 0 else given.tolist()
 
 
+def all_numbers(answer: Any) -> torch.Tensor | None:
+    """Return the numbers of lists, tuples, arrays and tensors, one within the other, as a tensor.
+
+    Parts of different shapes are strung together. None where something isn't a real number.
+    """
+    if not isinstance(answer, list | tuple) or not answer:
+        return as_tensor(float(answer) if isinstance(answer, Fraction) else answer)
+    parts = [found for part in answer if (found := all_numbers(part)) is not None]
+    if len(parts) < len(answer):
+        return None
+    alike = len({part.shape for part in parts}) == 1
+    return torch.stack(parts) if alike else torch.cat([part.flatten() for part in parts])
+
+
+def in_shape_of(right: torch.Tensor, answer: Any) -> torch.Tensor | None:
+    """Return all numbers of an answer: in the right shape if they are as many, in a single row."""
+    given = all_numbers(answer)
+    in_rows = given is not None and 1 in (given.squeeze().dim(), right.dim())
+    if given is not None and in_rows and given.numel() == right.numel():
+        given = given.reshape(right.shape)
+    return given
+
+
 def set_of_numbers(answer: Any) -> set[Any]:
     """Return the numbers in a list, tuple, set or array; none where it holds something else."""
-    listed = as_list(answer)
-    return set(listed) if all(isinstance(number, Real) for number in listed) else set()
-
-
-def plain_numbers(answer: Any) -> Any:
-    """Return lists of numbers with fractions, which torch can't read, as floats."""
-    if isinstance(answer, list | tuple):
-        return [plain_numbers(number) for number in answer]
-    return float(answer) if isinstance(answer, Fraction) else answer
+    found = all_numbers(list(answer) if isinstance(answer, set | frozenset) else answer)
+    return set() if found is None else set(found.flatten().tolist())
 
 
 def holds(answer: Any, kind: type | tuple[type, ...]) -> bool:

@@ -124,7 +124,7 @@ def test_a_page_tells_each_mistake_its_hint_and_takes_for_one_what_its_check_doe
 def test_the_first_wrong_row_of_numbers_has_a_hint_of_its_own(name):
     exercise, page = NUMBERS[name], NUMBERS[name].page
     right = torch.as_tensor(page.right).double()
-    assert exercise(right.tolist()) and exercise(right.numpy())
+    assert all(map(exercise, (right.tolist(), right.numpy(), [*right], (*right.numpy(),))))
     hints = []
     for start, end in pairwise(accumulate([0, *(len(labels) for _, labels in page.parts())])):
         alone, all_below = torch.zeros(2, right.numel())

@@ -31,6 +31,7 @@ test_answers = verdicts(
     {
         l02.lookup: {PASSES: [by_sums]},
         l02.pe: {PASSES: [pe_in_double]},
+        l02.quarter_turns: {PASSES: [(*positions._TURNED, -7, torch.tensor(-7.0))]},
         l02.score_maps: {"B: one of these was wanted": [MAPS | {"B": ["none"]}]},
     }
 )

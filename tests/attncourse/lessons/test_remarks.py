@@ -27,8 +27,8 @@ from attncourse.checking.tensor_hints import relation
         ([8.388608], [8.0], "1,024 bytes"),
         ([0.125], [8.0], "one divided by"),
         ([0.5714], [3 / 7], "1 minus"),
-        ([9], [8], "one too many"),
-        ([299, 8], [300, 9], "one too few"),
+        ([9], [8], "is 1 too large"),
+        ([299, 8], [300, 9], "is 1 too small"),
         ([-0.5], [0.5], "sign"),
         ([0.43], [0.4286], "rounded?"),
         ([0.44], [0.4286], ""),
@@ -51,7 +51,7 @@ def test_another_row_s_numbers_are_known_and_only_counts_are_one_too_many():
     assert "“Tokens”" in remark([432], [256], {"Tokens": [432], "Places": [256]})
     assert remark([1], [256], {"Tokens": [1]}) == ""
     assert remark([432], [256], {"": [432]}) == ""  # a row without a name
-    assert "one too many" in remark([9], [8], {"Sum": [18]})
+    assert "1 too large" in remark([9], [8], {"Sum": [18]})
     assert remark([9], [8], {"Sum": [2.25]}) == ""
 
 
@@ -77,8 +77,8 @@ def test_a_remark_is_true(right, factor, is_less, nearly):
         assert math.isclose(ours + right, 1, rel_tol=1e-3)
     elif "rounded?" in said:
         assert abs(ours - right) <= 0.051 and round(100 * ours) == pytest.approx(100 * ours)
-    elif "one too" in said:
-        assert ours - right == (1 if "much" in said else -1)
+    elif "1 too" in said:
+        assert ours - right == (1 if "large" in said else -1)
     else:
         assert "1,024" in said and ratio < 1.08
 
@@ -89,13 +89,15 @@ def test_the_first_row_that_is_far_off_is_remarked_on():
         ([300.5, 16, 18], "2 times"),  # the first row is nearly right
         ([150, 16, 18], "2 times too small"),
         ([300, 8, 9], ""),
-        ([300, 9, 8], "the wrong order"),
+        ([300, 9, 8], "“b”: These are the right numbers, in the wrong order"),
         ([300, 8], ""),
         ([math.inf, 8, 9], ""),
         ("300", ""),
     ):
         said = remark_on(answer, page)
         assert words in said if words else said == ""
+    in_rows = Numbers([[1, 2], [3, 4], [5, 6]], list("abcdef"))
+    assert remark_on([[1, 2, 3], [4, 5, 7]], in_rows) == ""  # the shape is wrong
 
 
 X = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))

@@ -4,7 +4,7 @@ import torch
 
 from attncourse.checking import CheckResult, exercise
 from attncourse.checking.functions import correct, not_yet
-from attncourse.checking.numbers import as_tensor
+from attncourse.checking.numbers import all_numbers
 
 _KEYS = torch.tensor([[0.0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=torch.float64)
 
@@ -14,7 +14,7 @@ def copying_query(answer: object) -> CheckResult:
     """Check a query [4] that gives token 0 more than 0.99 of token 2's attention."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with four numbers.")
-    query = as_tensor(answer)
+    query = all_numbers(answer)
     if query is None or not query.isfinite().all():
         return not_yet("Four finite numbers are wanted. Is every ... replaced?")
     if query.shape == (1, 4):

@@ -6,7 +6,7 @@ from torch import Tensor
 from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import Outcome, as_outputs, call
 from attncourse.checking.functions import correct, not_a_function, not_yet
-from attncourse.checking.numbers import as_tensor
+from attncourse.checking.numbers import all_numbers
 
 CONTENTS = [(first, second) for first in (0, 1) for second in (0, 1)]
 VALUES = torch.tensor([[0.0, 0], [1, 1], [0, 1]], dtype=torch.float64)  # of 0, of 1, of elsewhere
@@ -18,7 +18,7 @@ def _read(outcome: Outcome) -> Tensor | None:
     if outcome.error is not None:
         return None
     outputs = as_outputs(outcome.outputs)
-    scores = as_tensor(outputs[0] if len(outputs) == 1 else list(outputs))
+    scores = all_numbers(outputs[0] if len(outputs) == 1 else list(outputs))
     if scores is None or scores.numel() != len(VALUES) or scores.flatten().softmax(0).isnan().any():
         return None
     return scores.flatten().detach().to(torch.float64).nan_to_num(neginf=-1e4)

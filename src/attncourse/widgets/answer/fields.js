@@ -5,6 +5,7 @@ import { calculated } from "../shared/calculation.js";
 import { element } from "../shared/dom.js";
 import { hasDoubtfulComma, inWords, isBlank } from "../shared/numbers.js";
 import { createButton } from "../shared/parts.js";
+import { filled } from "../shared/state.js";
 import { inline, unmarked } from "../shared/text.js";
 import {
   kindOfNumbers,
@@ -15,6 +16,7 @@ import {
   waysToPick,
 } from "./places.js";
 import { remark } from "./remarks.js";
+import { SAID } from "./remarks_said.js";
 
 const LONGEST = 60; // characters; longer texts are cut to one more, and refused
 
@@ -122,13 +124,15 @@ const numbers = {
     const isNear = ({ kind, known }) => state.near > state.tolerance && kind === known.length;
     const first = groups.findIndex((group) => group.kind !== 0 && !isNear(group));
     if (first === -1) return "";
-    const { own, known } = groups[first];
+    const { title, own, known } = groups[first];
     const others = groups.toSpliced(first, 1);
     const unknown = { ...groups[first], kind: known.length + (state.near > state.tolerance) };
     const places = [groups, groups.with(first, unknown)].map((mix) => placeOfGroups(mix, state));
     if (state.table[places[0]] !== state.table[places[1]]) return "";
     const rows = others.map((group) => ({ title: group.title, row: [...group.known[0]] }));
-    return remark(own, [...known[0]], rows);
+    const said = remark(own, [...known[0]], rows);
+    const isNamed = said && title && own.length > 1; // of one number the hint says which it is
+    return isNamed ? filled(SAID.named, { title, remark: said }) : said;
   },
   create({ titles, labels }, { given, change }) {
     const fields = [];

@@ -50,9 +50,10 @@ export function remark(ours, right, others) {
     if ([1.024 ** power, 1 / 1.024 ** power].some((way) => came((number) => number * way)))
       return SAID.kib;
   if ([ours, right, ...others.map(({ row }) => row)].flat().every(Number.isInteger))
-    // counts
-    for (const way of [1, -1])
-      if (came((number) => number + way)) return way > 0 ? SAID.many : SAID.few;
+    // of others 1 is chance
+    for (const step of [1, -1])
+      if (came((number) => number + step))
+        return filled(SAID.one, { way: step > 0 ? "large" : "small" });
   return same;
 }
 

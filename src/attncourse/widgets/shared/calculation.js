@@ -5,7 +5,7 @@ import { hasDoubtfulComma, inAscii } from "./numbers.js";
 const NUMBER =
   /\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?![\d.,])|(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?/iy;
 const NAME = /[a-z]+/iy;
-const SIGN = /\*\*|[-+*\u00d7\u22c5/^()]/y;
+const SIGN = /\*\*|[-+*\u00d7\u22c5\u00b7/^()]/y;
 const CONSTANTS = { e: Math.E, pi: Math.PI };
 const FUNCTIONS = {
   ln: Math.log,
@@ -34,7 +34,7 @@ function partsOf(text) {
     const found = number ?? match(NAME) ?? match(SIGN) ?? match(/\s+/y);
     if (found === undefined) return null;
     if (number) parts.push(Number(number.replace(/\s/g, "").replace(",", ".")));
-    else if (found.trim()) parts.push(found.toLowerCase().replace(/^[\u00d7\u22c5]$/, "*"));
+    else if (found.trim()) parts.push(found.toLowerCase().replace(/^[\u00d7\u22c5\u00b7]$/, "*"));
     at += found.length;
   }
   return parts;
