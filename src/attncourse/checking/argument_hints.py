@@ -1,4 +1,4 @@
-"""Arguments that a wrong function ignores, and others for which its results would be right."""
+"""Arguments that a wrong function ignores, and what it seems to use in an argument's place."""
 
 import dis
 import inspect
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 Case = Sequence[Any]
+SEEMS = "Your function seems to use"
 VARIABLE = re.compile("(LOAD|STORE)_(?:FAST|DEREF|CLOSURE)")  # in the name of a step
 
 
@@ -44,15 +45,18 @@ def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Cas
     for i, argument in enumerate(case):
         taken: list[tuple[str, int, Callable[[Any], Any]]] = []
         if type(argument) is int:
-            taken += [("one larger", i, lambda number: number + 1)]
-            taken += [("one smaller", i, lambda number: number - 1)]
+            taken += [("{} + 1", i, lambda number: number + 1)]
+            taken += [("{} - 1", i, lambda number: number - 1)]
         if type(argument) is float:
-            taken += [("squared", i, lambda number: number * number), ("1", i, lambda number: 1.0)]
+            taken += [
+                ("the square of {}", i, lambda number: number * number),
+                ("1", i, lambda number: 1.0),
+            ]
         if isinstance(argument, Tensor):
-            taken += [("transposed", i, lambda x: x.mT if x.dim() > 1 else x)]
+            taken += [("the transpose of {}", i, lambda x: x.mT if x.dim() > 1 else x)]
         if isinstance(argument, Tensor) and argument.is_floating_point():
-            taken += [("negated", i, torch.neg), ("1 divided by it", i, torch.reciprocal)]
-            taken += [("all 0", i, torch.zeros_like), ("all 1", i, torch.ones_like)]
+            taken += [("-{}", i, torch.neg), ("1 / {}", i, torch.reciprocal)]
+            taken += [("zeros", i, torch.zeros_like), ("ones", i, torch.ones_like)]
         for j, other in enumerate(case):
             if (
                 i != j
@@ -66,16 +70,13 @@ def changes(function: Callable, case: Case) -> Iterator[tuple[str, Callable[[Cas
                     return [case[swap.get(place, place)] for place in range(len(case))]
 
                 if i < j:
-                    yield (
-                        f"All would be right if {named[i]} and {named[j]} changed places.",
-                        swapped,
-                    )
+                    yield f"{SEEMS} {named[i]} and {named[j]} in each other's place.", swapped
         for words, source, change in taken:
 
             def changed(case: Case, i: int = i, j: int = source, by: Callable = change) -> Case:
                 return [*case[:i], by(case[j]), *case[i + 1 :]]
 
-            yield f"All would be right if {named[i]} were {words}.", changed
+            yield f"{SEEMS} {words.format(named[i])} in place of {named[i]}.", changed
 
 
 def ignored(function: Callable, reference: Callable) -> str:

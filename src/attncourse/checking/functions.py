@@ -4,6 +4,7 @@ A check never raises for a wrong answer and never prints the solution. It return
 Its message names the mistake when the answer is exactly what that mistake would produce.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import permutations, product
@@ -31,7 +32,7 @@ from attncourse.checking.numbers import (
     set_of_numbers,
 )
 from attncourse.checking.on_page import NEAR, Choice, Choices, Numbers
-from attncourse.checking.tensor_hints import Pair, relation
+from attncourse.checking.tensor_hints import Pair, is_simple, relation
 from attndoctor.support.check_result import CheckResult
 
 FEW = 12  # whole numbers that a hint shows
@@ -262,12 +263,14 @@ def check_function(
         for mistake in mistakes:
             yield mistake.hint, partial(call, as_function(mistake.answer))
 
-    return not_yet(
-        _of_a_mistake(outcomes, wrong, known, tolerance)
-        or otherwise(answer)
-        or _of_an_argument(answer, reference, outcomes, wrong, known, tolerance)
-        or _of_a_case(answer, reference, outcomes, wrong, output_names, tolerance)
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # mistakes are tried on arguments that don't fit them
+        return not_yet(
+            _of_a_mistake(outcomes, wrong, known, tolerance)
+            or otherwise(answer)
+            or _of_an_argument(answer, reference, outcomes, wrong, known, tolerance)
+            or _of_a_case(answer, reference, outcomes, wrong, output_names, tolerance)
+        )
 
 
 def _of_a_mistake(outcomes: Outcomes, wrong: Outcomes, known: Known, tolerance: float) -> str:
@@ -287,23 +290,24 @@ def _of_an_argument(
     answer: Any, reference: Callable, outcomes: Outcomes, wrong: Outcomes, known: Known,
     tolerance: float,
 ) -> str:  # fmt: skip
-    """Return a hint that names a changed argument with which all cases agree, or ""."""
-    came = [as_tensor(part) for _, given, _ in wrong for part in as_outputs(given.outputs)]
-    numbers = {n for part in came if part is not None for n in part.flatten().tolist() if n == n}
-    if len(numbers) <= 2:  # they may agree by chance
-        return ""
-    others = list(changes(answer, wrong[0][0]))
+    """Return a hint that names the one changed argument with which all cases agree, or ""."""
+    differing = [(given, wanted) for _, given, wanted in wrong]
+    each = [_pairs(differing, i, tolerance) for i in range(len(as_outputs(wrong[0][2].outputs)))]
+    came = [torch.cat([ours.flatten() for ours, _ in pairs]) for pairs in each if pairs]
+    if all(numbers[~numbers.isnan()].unique().numel() <= 2 for numbers in came):
+        return ""  # one or two numbers may agree by chance
+    others, found = list(changes(answer, wrong[0][0])), []
     for says, changed in others:
         made = [(given, call(reference, changed(case))) for case, given, _ in outcomes]
         tried = [(given, other) for given, other in made if other.error is None]
         if 2 * len(tried) > len(made) and all(agree(g, o, tolerance) for g, o in tried):
-            return says
-    if any(given.error for _, given, _ in outcomes):
-        return ""
-    for (says, changed), (hint, answered) in product(others, known()):
-        if all(agree(given, answered(changed(case)), tolerance) for case, given, _ in outcomes):
-            return f"{hint} {says.replace('All', 'The rest', 1)}"
-    return ""
+            found.append(says)
+    simple = all(is_simple(pairs, tolerance) for pairs in each if pairs)  # explains as much by less
+    if not (found or simple or any(given.error for _, given, _ in outcomes)):
+        for (says, changed), (hint, answered) in product(others, known()):
+            if all(agree(given, answered(changed(case)), tolerance) for case, given, _ in outcomes):
+                found.append(f"{hint} {says.replace('seems', 'also seems', 1)}")
+    return found[0] if len(found) == 1 else ""  # of several, none is sure
 
 
 def _of_a_case(

@@ -32,19 +32,24 @@ _CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 def relation(pairs: Sequence[Pair], tolerance: float) -> str:
     """Return in which relation what came stands to what was wanted, in each of the pairs."""
-    for says in (_axes, _changed, _scaled, _shifted, _in_part, _spread, _reordered):
+    for says in (_moved, _axes, _changed, _scaled, _shifted, _in_part, _spread, _reordered):
         if pairs and (sentence := says(pairs, tolerance)):
             return f" {sentence}"
     return ""
+
+
+def is_simple(pairs: Sequence[Pair], tolerance: float) -> bool:
+    """Return whether axes that changed places, or one function of each number, explain it all."""
+    return bool(_moved(pairs, tolerance) or _changed(pairs, tolerance))
 
 
 def _hold(pairs: Sequence[Pair], tolerance: float, change: Callable[[Tensor], Tensor]) -> bool:
     return all(same_numbers(ours, change(right), tolerance) for ours, right in pairs)
 
 
-def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
-    ours, right = pairs[0]
-    mine, wanted, dim = list(ours.shape), list(right.shape), right.dim()
+def _moved(pairs: Sequence[Pair], tolerance: float) -> str:
+    """Return how all the right numbers stand in another shape."""
+    dim = pairs[0][1].dim()
     orders = permutations(range(dim)) if 1 < dim <= MOST_AXES else ()
     for order in [order for order in orders if order != tuple(range(dim))]:
         if all(b.dim() == dim and same_numbers(a, b.permute(order), tolerance) for a, b in pairs):
@@ -52,12 +57,18 @@ def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
             if len(moved) == 2:
                 return f"All numbers are right: only axes {moved[0]} and {moved[1]} are exchanged."
             return f"All numbers are right, but your axes stand in the order {list(order)}."
-    if mine == wanted:
-        return ""
     if all(
         a.numel() == b.numel() and same_numbers(a.reshape(b.shape), b, tolerance) for a, b in pairs
     ):
         return "All numbers are right, and in the right order: only the shape isn't."
+    return ""
+
+
+def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
+    ours, right = pairs[0]
+    mine, wanted, dim = list(ours.shape), list(right.shape), right.dim()
+    if mine == wanted:
+        return ""
     if sorted(mine) == sorted(wanted):
         return "Do your axes stand in another order?"
     if [size for size in mine if size != 1] == [size for size in wanted if size != 1]:
@@ -82,8 +93,8 @@ def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
 
 
 def _changed(pairs: Sequence[Pair], tolerance: float) -> str:
-    if sum(right.numel() for _, right in pairs) < 2:
-        return ""
+    if torch.cat([right.flatten() for _, right in pairs]).unique().numel() < 2:
+        return ""  # 0 for 1 is the logarithm, and much else
     for what, change in _CHANGES.items():
         if _hold(pairs, tolerance, change):
             return f"It is what was wanted, {what}."
@@ -92,7 +103,7 @@ def _changed(pairs: Sequence[Pair], tolerance: float) -> str:
 
 def _scaled(pairs: Sequence[Pair], tolerance: float) -> str:
     ours, right = pairs[0]
-    if ours.numel() and not any(came.any() for came, _ in pairs):
+    if ours.numel() > 1 and not any(came.any() for came, _ in pairs):
         return "All its numbers are 0."
     size = right.square().sum()
     factor = ((ours * right).sum() / size).item() if size and ours.shape == right.shape else 0.0
