@@ -52,6 +52,8 @@ def _hint(bugs: Collection[str]) -> str:
 
 
 _ONE_TOKEN = heads.HEADS_OF_ONE_TOKEN.steps
+# Line 10 mended, behind a view whose axes T and h still are where they were.
+_REORDERED = {"merge": lambda parts: parts.transpose(1, 2).reshape(len(parts), parts.shape[1], -1)}
 # Bugs beside a scale that was changed, and is still wrong.
 _OTHER_SCALES = tuple(
     Mistake(_with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
@@ -84,12 +86,25 @@ def _module_cases() -> list[tuple[Any, ...]]:
 )
 def mended(answer: object) -> CheckResult:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
+    # Line 5 mended by half: q is [B, T, h, d_k] there.
+    scaled: dict[str, Any] = {"score": lambda q, k: q @ k.mT / math.sqrt(q[0, 0].numel())}
+    summed = _steps_of(["the softmax"])
+    half_cut = (
+        Mistake(
+            _with_steps(_ONE_TOKEN | merge | left),
+            f"{mended.hints['axes_not_swapped']} And look again at {lines}.",
+        )
+        for merge in ({}, _REORDERED)
+        for lines, left in (
+            ("line 7", scaled), ("line 8", summed), ("lines 7 and 8", scaled | summed),
+        )
+    )  # fmt: skip
     praise = "All four bugs are gone, on inputs where B, T, h and d_k all differ."
     return check_function(
         answer,
         _with_bugs(()),
         _module_cases(),
-        (*mended.mistakes, *_OTHER_SCALES),
+        (*mended.mistakes, *_OTHER_SCALES, *half_cut),
         output_names=["the output"],
         praise=praise,
     )
