@@ -414,7 +414,9 @@ def _of_an_output(
     dtype = torch.as_tensor(right).dtype
     if dtype == torch.bool:
         if torch.as_tensor(given).dtype != torch.bool:
-            return f"{title} should hold True and False, and yours holds numbers, {called}"
+            said = all(torch.equal(ours != 0, theirs != 0) for ours, theirs in pairs)
+            cure = " They are 0 only where False was wanted: use != 0." if said else ""
+            return f"{title} should hold True and False, and yours holds numbers, {called}{cure}"
         if wanted.dim() and came.shape == wanted.shape:
             for way, truth in (("seldom", True), ("often", False)):
                 if all((theirs == truth)[ours == truth].all() for ours, theirs in pairs):

@@ -47,7 +47,7 @@ def test_a_remark_says_the_relation_and_nothing_where_it_may_be_chance(ours, rig
     assert words in said if words else said == ""
 
 
-def test_another_row_s_numbers_are_known_and_only_counts_are_one_too_many():
+def test_another_row_s_numbers_are_known_and_only_whole_numbers_are_1_too_large():
     assert "“Tokens”" in remark([432], [256], {"Tokens": [432], "Places": [256]})
     assert remark([1], [256], {"Tokens": [1]}) == ""
     assert remark([432], [256], {"": [432]}) == ""  # a row without a name
@@ -243,7 +243,7 @@ def sets_an_argument_of_long_ones(q, k, n):
         # True too seldom, too often
         (lambda x: x > 0, ROWS, lambda x: (x > 0) & (x < x.max()), "seldom: where it says True"),
         (lambda x: x > 0, ROWS, lambda x: (x > 0) | (x == x.min()), "often: where it says False"),
-        (lambda x: x > 0, ROWS, lambda x: x, "True and False"),  # numbers are no booleans
+        (lambda x: x > 0, ROWS, lambda x: x.relu(), "are 0 only"),  # numbers are no booleans
     ],
 )
 def test_what_is_wrong_with_a_function_is_said(right, cases, answer, words):

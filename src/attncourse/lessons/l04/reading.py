@@ -22,7 +22,7 @@ _LOOKS: dict[str, Callable[[Tensor, int], Tensor]] = {
     "sample_instead_of_a_head": lambda heads, head: heads[head],
     "token_instead_of_a_head": lambda heads, head: heads[:, :, head],
     "number_instead_of_a_head": lambda heads, head: heads[..., head],
-    "last_output_alone": lambda heads, head: heads[:, head, -1],
+    "one_output_alone": lambda heads, head: heads[:, head, -1],
 }
 _SIZES: dict[str, Callable[[Tensor], Tensor]] = {
     # Squares: a plain sum can have gradient 0 where positive and negative effects cancel.
