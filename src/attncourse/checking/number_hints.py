@@ -103,7 +103,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
             return SAID["kib"]
     if all(n == round(n) for row in (ours, right, *others.values()) for n in row):
-        # of others 1 is chance
+        # counts: where numbers are not whole, a difference of 1 is chance
         for step, way in ((1, "large"), (-1, "small")):
             if _fits(ours, [number + step for number in right]):
                 return SAID["one"].format(way=way)

@@ -50,7 +50,7 @@ export function remark(ours, right, others) {
     if ([1.024 ** power, 1 / 1.024 ** power].some((way) => came((number) => number * way)))
       return SAID.kib;
   if ([ours, right, ...others.map(({ row }) => row)].flat().every(Number.isInteger))
-    // of others 1 is chance
+    // counts: where numbers are not whole, a difference of 1 is chance
     for (const step of [1, -1])
       if (came((number) => number + step))
         return filled(SAID.one, { way: step > 0 ? "large" : "small" });
