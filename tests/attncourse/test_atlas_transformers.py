@@ -288,8 +288,8 @@ def test_the_command_prints_a_table_and_writes_a_page_of_each_text(folder, file,
     assert saved.startswith(f"saved: {page}, ")
     other = tmp_path / "other.txt"
     other.write_text(TEXT, encoding="utf-8-sig")  # a mark at the beginning is no token
-    assert asked(folder, file, "--text", other) == 0
-    assert "3 texts of 6 to 11 tokens" in capsys.readouterr().out
+    assert asked(folder, file, "--name", "mine", "--text", other) == 0
+    assert "mine: 3 layers of 4 heads, 3 texts of 6 to 11 tokens" in capsys.readouterr().out
     other.write_text("cat " * 80, encoding="utf-8")
     assert asked(folder, file, "--text", other, "-o", page) == 0
     assert "3 paragraphs, cut into 4 texts of at most 40 tokens" in capsys.readouterr().out

@@ -117,6 +117,8 @@ def test_the_model_is_as_before_after_an_error_too(model):
         with pytest.raises(KeyError), changed(model, what):
             raise KeyError
         assert torch.equal(ask(model).logits["A"], before)
+    with pytest.raises(ValueError, match="from -2 to 1, got 2"), zero_ablation(model, [0], layer=2):
+        pass
 
 
 def untrained():
@@ -136,7 +138,7 @@ def mute(way, heads):
 
 some = partial(forbid, torch.ones(2, 3, 3).bool())
 in_another_batch = partial(forbid, ask=lambda model: model(BATCH.tokens))
-REFUSED = {
+test_what_does_not_fit_is_refused = refusals({
     TypeError: {
         forbid: {"forbidden": [torch.ones(2, 3, 3), "all"]},
         some: {"heads": [1, [True]]},
@@ -153,6 +155,4 @@ REFUSED = {
         partial(follower_looks, BATCH.tokens): {"after": [0]},
         follower_looks: {"tokens": [BATCH.tokens[0]]},
     },
-}
-
-test_what_does_not_fit_is_refused = refusals(REFUSED)
+})  # fmt: skip

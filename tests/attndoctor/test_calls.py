@@ -85,6 +85,7 @@ test_a_mistake_in_calling_is_told_with_what_mends_it = refusals({
     "no numbers": (nn.MultiheadAttention(16, 4, device="meta"), {}, CallError, "meta"),
     "lazy, built": (Lazy(12, 3), {}, CallError, "build: lazy", "W_q.weight"),
     "other names": (OtherNames, {}, CallError, "build: not found", "eins.weight", "load="),
+    "two attentions": (nn.TransformerDecoderLayer(16, 4), {}, CallError, "and 10 more"),
     "no number of heads": (OtherNames(30, 3), {}, CallError, "build: heads of a module",
         "OtherNames", "num_heads=..."),
     "no widths": (nn.ReLU, {}, CallError, "ReLU"),

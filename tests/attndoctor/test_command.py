@@ -97,11 +97,10 @@ def test_the_command_prints_json(capsys, file):
     assert [one["name"] for one in found["exhibits"]] == ["no scale"]
     assert "forward(query, key, value)" in found["taken"] and "scale=1" in found["message"][0]
     assert found["versions"]["torch"] == torch.__version__
-
     assert main([f"{file}:Plain", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["healthy"] and found["first_seen_on"] is None and found["exhibits"] == []
-
+    assert Diagnosis(False, "", failed=("a", "b"), edges=("a",)).as_dict()["first_seen_on"] == "b"
     assert main([f"{file}:Sizes", "--json"]) == 2
     assert not json.loads(capsys.readouterr().out)["healthy"]
 

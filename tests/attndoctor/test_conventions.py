@@ -70,7 +70,7 @@ MEANT = {
     "sequence first": (SequenceFirst, {"batch_first": False}, "conventions: tokens first"),
     "muP's scale": (DIVIDED, {"scale": lambda d_k: 1 / d_k}, "scale=lambda d_k: 1 / d_k,",
         "only: scale applied twice"),
-    "one twelfth": (scaled_by(lambda **_: 12), {"scale": 0.083333333}, "scale=0.08333"),
+    "one twelfth": (scaled_by(lambda **_: 12), {"scale": 0.083333333}, "scale=0.08333", "0.3162"),
     "a mean of heads": (but(Plain, forward=lambda self, x: (self.attend(x)[0],
         self.attend(x)[1].mean(1))), {"returns": lambda result: result[0]}, "returns=lambda"),
     "unscaled, True hides": (but(Hiding, scores=unscaled), {"scale": 1, "mask": "hide"},

@@ -129,7 +129,7 @@ test_what_is_more_than_attention_cannot_be_asked = diagnoses({
     "bare layers, odd": (OddBareLayers, {}, "not asked", "not_comparable: raw parameters",
         "wq, wk, wv, wo"),
     "the class token": (public.OfTheClassToken, {}, "not asked", "not_comparable: other length",
-        "[2, 1, 30]", "[2, 7, 30]"),
+        "output is [2, 1, 30]", "[2, 7, 30]"),
 })  # fmt: skip
 # --- what is found out excuses nothing -----------------------------------------------------------
 
@@ -145,7 +145,7 @@ test_what_is_found_out_excuses_no_bug = diagnoses({
     "one ahead": (OneAhead, {}, "", "exhibit: causal mask peeks one ahead"),
     "slices of tokens, wide": (SlicesOfTokens(64, 8), {}, "broken", *SLICES),
     "masks cut": (uncommon.CutsItsMasks, {}, "at the edges",
-        "skipped: a mask between two sequences", "not skipped: two sequences"),
+        "skipped: a mask between two sequences", "not skipped: two sequences", "masks of a second"),
     "dropout that samples share": (uncommon.SharedDropout, {}, "at the edges",
         "first: dropout of each sample", "dropout of each sample: edge"),
     "a gate beside it": (public.WithAGate, {}, "healthy", "report: extra parameters", "gate"),

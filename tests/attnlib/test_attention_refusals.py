@@ -20,6 +20,7 @@ from attnlib import (
     split_heads,
 )
 from attnlib.checks import require_count, require_number, require_positive_int
+from attnlib.masks import combine_masks
 from attnlib.model import TaskSizes, TransformerModel
 from attnlib.positions import RotaryPositions
 from attnlib.rng import Sfc32
@@ -119,6 +120,7 @@ TOGETHER = [  # values that don't fit each other, and the one that is named firs
     ("value", attend, {"key": ones(2, 4, 8), "value": ones(2, 5, 8)}),
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True}),
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True, "mask": ones(3, 4).bool()}),
+    ("causal .* T_k=4", partial(combine_masks, (3, 6), "cpu"), {"causal": True, "past": 2}),
     ("mask", sdpa, dict.fromkeys("qkv", ones(5, 3)) | {"mask": ones(1, 5, 5).bool()}),
     ("x", cut, {"num_heads": 3}),
     ("d_model", make, {"d_model": 10**18 + 1, "num_heads": 2}),  # in no time

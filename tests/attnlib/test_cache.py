@@ -124,7 +124,7 @@ OTHER = {"keys": torch.ones(2, 2, 1, 4).double(), "values": torch.ones(2, 2, 1, 
     [
         (ValueError, "cache", {"owner": nn.Identity()}),
         (ValueError, "of 2 in the cache", dict.fromkeys(OTHER, torch.ones(1, 2, 1, 4))),
-        *((ValueError, "cache", {name: torch.ones(2, 1, 1, 4)}) for name in OTHER),  # heads
+        *((ValueError, "3, 4. in the cache", {n: torch.ones(2, 1, 1, 4)}) for n in OTHER),  # heads
         *((ValueError, "cache", {name: torch.ones(2, 2, 1, 3)}) for name in OTHER),  # widths
         *((TypeError, f"{name} in cache", {name: other}) for name, other in OTHER.items()),
     ],

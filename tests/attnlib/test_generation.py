@@ -144,9 +144,10 @@ test_what_does_not_fit_is_refused = refusals({
 })  # fmt: skip
 
 
-def test_how_many_steps_there_are_is_told():
-    with pytest.raises(ValueError, match="at most 7 after 3 tokens, got 8"):
-        go(steps=8)
+def test_how_many_there_are_is_told():
+    for told, option in (("7 after 3 tokens, got 8", {"steps": 8}), ("0 to 10,", {"stop": 11})):
+        with pytest.raises(ValueError, match=told):
+            go(**option)
     assert go(steps=7).shape == (2, 10)
 
 

@@ -21,11 +21,12 @@ def test_a_box_says_how_hard_it_is_shows_no_verdict_and_but_once_how_to_get_one(
     assert "Exercise 2" in title.text and title.select("a") == []
     cell = lesson.select_one(".tag_exercise-page")
     assert cell.select(".cell_output") and not cell.select(".cell_input")
-    effort = fold.select_one(".admonition-title .effort")
-    assert effort.text == "★★☆ · about 10 minutes"
-    assert effort.select_one("[role=img]")["aria-label"] == "difficulty 2 of 3"
     in_prose = read(small / "index.html").select("section > p .effort")
-    assert [found.text for found in in_prose] == ["★★★ · about 1 minute"] * 2
+    efforts = [fold.select_one(".admonition-title .effort"), *in_prose]
+    told = [one.text for one in efforts]
+    assert told == ["★★☆ · about 10 minutes", "★★★ · about 1 minute", "★★★ · about 1 minute"]
+    heard = [one.select_one("[role=img]")["aria-label"] for one in efforts]
+    assert heard == [f"difficulty {number} of 3" for number in (2, 3, 3)]
 
 
 def test_the_downloaded_notebook_has_stubs_that_never_ran_and_says_their_effort(small):

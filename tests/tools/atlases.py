@@ -38,7 +38,7 @@ def scores_of(weights: torch.Tensor) -> dict[str, PatternScores]:
 
     def scores(name, mean, baseline, rule, offsets=None):
         base = torch.full((L, h), baseline).double()
-        return PatternScores(name, mean, spread, base, rule, 3, offsets, 40)
+        return PatternScores(name, mean, spread, base, rule, 3 - (rule == "evenly"), offsets, 40)
 
     offsets = torch.full((L, h), -1)
     return {

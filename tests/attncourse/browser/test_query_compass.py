@@ -60,8 +60,7 @@ def query_of(page):
 def assert_shows(page, query, temperature=1.0, keys=KEYS, values=VALUES, *, details=True):
     """Fail unless words and planes have a query, torch's weights [T] and its output [2]."""
     assert query_of(page) == list(query)
-    name = numbers_in(page.locator(".attn-handle").get_attribute("aria-label"))
-    assert name[:2] == list(query)
+    assert numbers_in(page.locator(".attn-handle").get_attribute("aria-label"))[:2] == list(query)
     weights, output = expected(keys, values, query, temperature)
     told = [torch.tensor(numbers_in(part)).double() for part in said(page).split("; ")]
     names = page.locator(".attn-name").all_text_contents()[: len(keys)]
@@ -81,6 +80,8 @@ def assert_shows(page, query, temperature=1.0, keys=KEYS, values=VALUES, *, deta
         path = drawn(page, "attn-path", "points").view(-1, 2)
         scores = keys @ torch.tensor(query)
         best = scores >= scores.max() - 1e-6 * scores.abs().max()
+        told = page.locator(".attn-note").last.inner_text()
+        assert all((f"v{j}" in told) == (a and not best.all()) for j, a in enumerate(best.tolist()))
         ends = torch.stack([places.mean(0), places[best].mean(0)])  # of no query, of an endless one
         torch.testing.assert_close(path[[0, -1]], ends, rtol=1e-4, atol=1e-2)
 

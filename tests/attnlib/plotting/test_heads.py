@@ -49,10 +49,10 @@ def test_a_map_reads_as_it_was_given(sizes, mask_dims, any_blind, dtype, batch):
         assert all(spine.get_visible() for spine in ax.spines.values()) == (not allowed.all())
     meanings = ["hatched"] * bool(blind.any()) + ["blank"] * (not allowed.all())
     assert [text.split(":")[0] for text in legend(figure)] == meanings
-    if h == 1:
-        assert "query" in maps[0].get_ylabel() and "key" in maps[0].get_xlabel()
-    else:
-        assert "query" in figure.get_supylabel() and "key" in figure.get_supxlabel()
+    of_one = maps[0].yaxis.label, maps[0].xaxis.label
+    y, x = of_one if h == 1 else (figure._supylabel, figure._supxlabel)
+    assert "query" in y.get_text() and "key" in x.get_text()
+    assert (y.get_color(), x.get_color()) == (palette.QUERY_COLOR, palette.KEY_COLOR)
 
 
 def test_titles_have_the_heads_colors_and_keys_the_queries_labels():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tools.figure_reading import drawn, hatched, legend, panels, titles
 
+from attnlib import palette
 from attnlib.heatmap import attention_heatmap
 from attnlib.plotting import plot_long_heads
 from attnlib.plotting.page import phone_copy
@@ -41,8 +42,7 @@ def test_a_map_reads_as_it_was_computed(h, sizes, causal, masked, half):
         assert ax.images[0].get_extent() == [-0.5, m * width - 0.5, n * height - 0.5, -0.5]
         assert ax.get_xlim() == (-0.5, T_k - 0.5) and ax.get_ylim() == (T_q - 0.5, -0.5)
         first = blind[i].int().tolist()
-        runs = [(-0.5, height * sum(first) - 0.5)] if any(first) else []
-        assert hatched(ax) == runs
+        assert hatched(ax) == [(-0.5, height * sum(first) - 0.5)] * any(first)
     meanings = ["hatched"] * bool(blind.any()) + ["blank"] * bool(later.any())
     assert [text.split(":")[0] for text in legend(figure)] == meanings
 
@@ -51,6 +51,7 @@ def test_hatches_are_a_head_s_own_cells_are_counted_where_they_lie_and_shades_sh
     maps = torch.eye(6).repeat(2, 1, 1)
     maps[0, [0, 3, 4]] = 0
     first, second = panels(plot_long_heads(maps, range(12), range(12)))  # cells of 2 tokens
+    assert [one.title.get_color() for one in (first, second)] == palette.HEAD_COLORS[:2]
     assert hatched(first) == [(-0.5, 1.5), (5.5, 9.5)] and hatched(second) == []
     figure = plot_long_heads(torch.eye(3), range(200, 206), range(194, 200), titles=["sharp"])
     (ax,) = panels(figure)
