@@ -208,7 +208,7 @@ const lines = {
     const options = listing.map((line, i) => {
       const content = [
         element("span", { class: "attn-number" }, String(i + 1)),
-        element("code", {}, line),
+        element("code", { style: `--indent: ${line.search(/\S/)}ch` }, line),
       ];
       return createOption(pick === 1 ? "radio" : "checkbox", "line", content, (isOn) => {
         const others = pick === 1 ? [] : given().filter((other) => other !== i);

@@ -32,9 +32,9 @@ export const TASKS = {
     heading: "A sentence, and what the model answers",
     asked:
       "Nouns of this invented language, Concord, have a class, ba, ki, lu or mo, and other words agree with " +
-      "them: a verb answers bana if its subject is of class ba, -ki if its object is of class ki. The " +
-      "ending tells who answers: -na a verb, -le a determiner or adjective, -ye a pronoun. Choose other " +
-      "words, or type a sentence.",
+      "them: a verb answers bana if its subject is of class ba, -\u2060ki if its object is of class ki. The " +
+      "ending tells who answers: -\u2060na a verb, -\u2060le a determiner or adjective, -\u2060ye a pronoun. " +
+      "Choose other words, or type a sentence.", // its endings aren't torn from their hyphens
     another: "Another sentence",
     faint: FAINT,
     ...BESIDE_DISTANCE,
