@@ -173,7 +173,8 @@ AUDIT = r"""(scheme) => {
   // Tables and directives that nothing read, such as a cell's; dashes may have been made long.
   const words = document.querySelector("article")?.cloneNode(true);
   for (const code of words?.querySelectorAll("pre, code, script, .math") ?? []) code.remove();
-  for (const [markup] of words?.textContent.matchAll(/\| ?:?[-–—]+:? ?\||:::|\{[a-z:-]+\}/g) ?? [])
+  const RAW = /\| ?:?[-–—]+:? ?\||:::|\{[a-z:-]+\}|\$\S+\$/g;
+  for (const [markup] of words?.textContent.matchAll(RAW) ?? [])
     problems.push(`raw: ${markup}`);
   for (const alert of all('[role="alert"]')) problems.push(`alert: ${alert.textContent}`);
   for (const view of all('script[type="application/vnd.jupyter.widget-view+json"]'))

@@ -88,14 +88,14 @@ def stand_upright(labels: Sequence[str], cell: float) -> bool:
 
 
 def text_color_on(color: tuple[float, ...]) -> str:
-    """Return near-black or near-white, whichever reads better on a cell of this color.
+    """Return black or all but white, whichever reads better on a cell of this color.
 
     These two aren't in the palette, because numbers keep their color in a figure's dark copy, as
-    their cells do.
+    their cells do. Anything grayer falls below a contrast of 4.5 on the cells in between.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#050505" if luminance > 0.18 else "#fafafa"
+    return "#000000" if luminance > 0.178 else "#fefefe"
 
 
 def draw_matrix(
