@@ -4,7 +4,9 @@
 
    Boxes are looked at once the browser has laid them out anyway: at first, and when their size
    changes, with the window or because a fold around them opens. All are read before one is changed,
-   for what is read after a change costs a layout of the page. */
+   for what is read after a change costs a layout of the page.
+
+   What the theme's own buttons lack for the keyboard is given to them, too. */
 (() => {
   const SCROLLERS = "pre, table, .drawing, .output, .pst-scrollable-table-container, .math";
 
@@ -21,7 +23,16 @@
     }
   }
 
+  // The theme takes the focus from buttons that are pressed, so that a mouse leaves no name beside them.
+  const BLURRED = ".theme-switch-button, .search-button, .primary-toggle, .secondary-toggle";
+  for (const button of document.querySelectorAll(BLURRED)) {
+    const blur = button.blur.bind(button);
+    button.blur = () => button.matches(":focus-visible") || blur();
+  }
+
   addEventListener("load", async () => {
+    for (const button of document.querySelectorAll(".admonition-title > .toggle-button"))
+      button.ariaLabel = `Show or hide: ${button.parentElement.textContent.trim()}`;
     await document.fonts.ready; // formulas have their final width only with their font
     const observer = new ResizeObserver(update);
     for (const box of document.querySelectorAll(`article :is(${SCROLLERS})`)) observer.observe(box);

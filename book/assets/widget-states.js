@@ -140,8 +140,9 @@
         said.textContent = "The link stands in the address bar.";
       }
     });
-    const anew = button("Forget my changes", "fa-rotate-left", () => {
-      become(figure, figure.start);
+    const anew = button("Forget my changes", "fa-rotate-left", async () => {
+      await become(figure, figure.start);
+      for (const fold of place.querySelectorAll(".attn-more")) fold.open = true; // it holds the row
       said.textContent = "As at the start.";
       send.focus(); // this button goes
     });
@@ -190,10 +191,12 @@
   /** Set all traits of a figure at once, and draw it anew wherever it stands. */
   function become(figure, values) {
     figure.model.become(values);
-    for (const { redraw, show } of figure.places) {
-      redraw();
-      show();
-    }
+    return Promise.all(
+      figure.places.map(({ redraw, show }) => {
+        show();
+        return redraw();
+      }),
+    );
   }
 
   addEventListener("hashchange", () => {

@@ -33,6 +33,10 @@ def test_on_a_desktop_keys_skip_to_the_text_or_reach_each_button_and_listings_ca
             frames.append(page.evaluate(FRAME))
         buttons = page.locator(".bd-header-article button:visible").count()
         assert buttons > 3 and frames.count(True) == buttons and False not in frames
+        page.locator(".theme-switch-button:visible").press("Enter")
+        assert page.locator(".theme-switch-button:focus-visible").count() == 1
+        names = page.locator(".toggle-button").evaluate_all("all => all.map((b) => b.ariaLabel)")
+        assert len(set(names)) == len(names) > 1
         page.locator("#pst-skip-link a").press("Enter")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('article') !== null")

@@ -139,6 +139,7 @@ def test_a_reload_keeps_all_and_one_press_each_brings_the_start_back(moved):
         anew(page, name).click()
         figure(page, name).locator(".attn-widget").wait_for()
         assert anew(page, name).is_hidden()
+        expect(row(page, name).locator(":focus")).to_have_count(1)
     assert shown(*figures) == starts == after_a_reload()
     move(page, "query_compass")
     page.evaluate(SPOIL)  # as if the storage held nonsense
