@@ -10,6 +10,7 @@ from torch import Tensor
 from attncourse.tasks import Batch, Relation, Sentence, pack
 from attnlib.checks import checked_list
 from attnlib.model import TransformerModel
+from attnlib.model.generation import in_evaluation
 
 AT_ONCE = 250  # sentences that go through the model together
 
@@ -67,28 +68,28 @@ def evaluate(
     sentences = checked_list("sentences", sentences)
     if not sentences:
         raise ValueError("sentences must hold at least one, got none")
-    training = model.training
-    model.eval()
     loss, number = 0.0, 0
     right: dict[str, list[bool]] = {name: [] for name in model.readouts}
     whole: list[bool] = []
     found: dict[str, list[bool]] = {relation.name: [] for relation in relations}
-    for start in range(0, len(sentences), AT_ONCE):
-        some = sentences[start : start + AT_ONCE]
-        batch = pack(some)
-        logits = model(batch.tokens, key_mask=batch.key_mask, head_masks=head_masks).logits
-        own = sum(int((wanted >= 0).sum()) for wanted in batch.answers.values())
-        if own:
-            loss += answer_loss(logits, batch.answers).item() * own
-        number += own
-        correct = {name: logits[name].argmax(-1) == batch.answers[name] for name in batch.answers}
-        for name, wanted in batch.answers.items():
-            right[name] += correct[name][wanted >= 0].tolist()
-        whole += _all_right(batch, correct)
-        for relation in relations:
-            has_partner = batch.partners[relation.name] >= 0
-            found[relation.name] += correct[relation.readout][has_partner].tolist()
-    model.train(training)
+    with in_evaluation(model):
+        for start in range(0, len(sentences), AT_ONCE):
+            some = sentences[start : start + AT_ONCE]
+            batch = pack(some)
+            logits = model(batch.tokens, key_mask=batch.key_mask, head_masks=head_masks).logits
+            own = sum(int((wanted >= 0).sum()) for wanted in batch.answers.values())
+            if own:
+                loss += answer_loss(logits, batch.answers).item() * own
+            number += own
+            correct = {
+                name: logits[name].argmax(-1) == batch.answers[name] for name in batch.answers
+            }
+            for name, wanted in batch.answers.items():
+                right[name] += correct[name][wanted >= 0].tolist()
+            whole += _all_right(batch, correct)
+            for relation in relations:
+                has_partner = batch.partners[relation.name] >= 0
+                found[relation.name] += correct[relation.readout][has_partner].tolist()
     if not number:
         raise ValueError(f"sentences must have answers, got {len(sentences)} without any")
     return Evaluation(loss / number, _share(whole), _shares(right), _shares(found))

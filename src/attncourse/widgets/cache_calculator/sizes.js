@@ -1,7 +1,6 @@
 // What a cache of keys and values takes: numbers in, bytes out.
 
 import { divisors } from "../shared/attention.js";
-import { wholeText } from "../shared/numbers.js";
 
 const GIBIBYTE = 2 ** 30;
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -47,12 +46,7 @@ export function waysOf(state) {
 /** Bytes with three digits that count: "1.25 GiB". */
 export function byteText(bytes) {
   let [size, unit] = [bytes, 0];
-  while (size >= 1024 && unit < UNITS.length - 1) [size, unit] = [size / 1024, unit + 1];
+  while (size >= 1023.5 && unit < UNITS.length - 1) [size, unit] = [size / 1024, unit + 1];
   const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
   return `${Number(size.toFixed(digits))} ${UNITS[unit]}`;
-}
-
-/** "1 layer", "4,096 tokens" */
-export function many(number, thing) {
-  return `${wholeText(number)} ${thing}${number === 1 ? "" : "s"}`;
 }

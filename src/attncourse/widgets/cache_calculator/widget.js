@@ -1,7 +1,7 @@
 // CacheCalculator: how many bytes the keys and values of a generation take.
 
 import { element, write } from "../shared/dom.js";
-import { wholeText } from "../shared/numbers.js";
+import { many, wholeText } from "../shared/numbers.js";
 import {
   createButtonGroup,
   createHeading,
@@ -13,7 +13,7 @@ import {
 import { followerOf, readerOf } from "../shared/state.js";
 import { createFold, createTable } from "../shared/tables.js";
 import { BYTES, createSizes } from "./controls.js";
-import { byteText, many, waysOf } from "./sizes.js";
+import { byteText, waysOf } from "./sizes.js";
 
 const TRAITS = [
   "layers",
@@ -146,7 +146,7 @@ function sayAll({ models, tokens, sequences, memory }, known, own) {
   const fits =
     own.fitting === 0
       ? `Not one such sequence fits into ${wholeText(memory)} GiB.`
-      : `${wholeText(memory)} GiB hold ${many(own.fitting, "such sequence")}.`;
+      : `In ${wholeText(memory)} GiB there is room for ${many(own.fitting, "such sequence")}.`;
   return `${name}: ${byteText(own.inAll)} for ${use}. ${fits}`;
 }
 

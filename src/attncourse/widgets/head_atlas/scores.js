@@ -1,7 +1,7 @@
 // HeadAtlas's numbers as tables: a head's scores beside their baselines, and those of all heads.
 
 import { element, reachWhileScrolling } from "../shared/dom.js";
-import { shortNumber, wholeText, withMinus } from "../shared/numbers.js";
+import { many, shortNumber, withMinus } from "../shared/numbers.js";
 import { createNote } from "../shared/parts.js";
 import { createFold, createTable } from "../shared/tables.js";
 import { keyRows } from "./row.js";
@@ -13,7 +13,7 @@ function sayBaselines(patterns) {
   const all = Math.max(...patterns.map(({ texts }) => texts));
   const said = patterns.map(({ name, rule, texts, rows }) => {
     const found = texts < all ? ` in ${texts} of ${all} texts` : "";
-    return `${name} (${wholeText(rows)} rows${found}), ${withMinus(rule)}`;
+    return `${name} (${many(rows, "row")}${found}), ${withMinus(rule)}`;
   });
   return `Baselines: ${said.join("; ")}.`;
 }

@@ -1,7 +1,7 @@
 // What HeadLab says: what a model has learned, what muting does.
 
 import { headsInWords, nameOfHead, nameOfRun } from "../lab/words.js";
-import { inWords, shortNumber, wholeText } from "../shared/numbers.js";
+import { inWords, many, shortNumber } from "../shared/numbers.js";
 import { bestHeads, hasLearned, LEARNED, nameOf, partOf } from "./findings.js";
 
 const MOST_NAMED = 2; // relations: a line that grew would move what stands below it
@@ -62,7 +62,7 @@ export function sayOneHead({ setting, evaluation, state, steps }, spread) {
   const both = setting.rows.at(-1).share(evaluation);
   const isFound = both >= LEARNED;
   const verdict = isFound ? "One head answers both" : "One head doesn't answer both";
-  const early = state === "stopped" ? ` after ${wholeText(steps)} steps` : "";
+  const early = state === "stopped" ? ` after ${many(steps, "step")}` : "";
   const width = Math.max(...spread.map(({ low, high }) => high - low));
   const row = `Its row ${width >= CHANGES ? "changes" : "hardly changes"} with the values`;
   const way = isFound && setting.chosen.mlp ? " An MLP follows it." : "";

@@ -1,6 +1,6 @@
 // What widgets say of trainings: what a model is called, and how far it is.
 
-import { wholeText } from "../shared/numbers.js";
+import { many, wholeText } from "../shared/numbers.js";
 
 export function headsInWords(count) {
   return `${count} ${count === 1 ? "head" : "heads"}`;
@@ -34,7 +34,7 @@ export function sayProgress(run, steps) {
   const loss = run.losses.length > 0 ? `, batch loss ${run.losses.at(-1).toFixed(2)}` : "";
   const words = { training: "Training", paused: "Paused", stopped: "Stopped", failed: "Ended" };
   if (run.state !== "done") return `${words[run.state]}: ${at}${loss}.`;
-  return `Trained: ${wholeText(steps)} steps in ${run.seconds.toFixed(1)} s${loss}.`;
+  return `Trained: ${many(steps, "step")} in ${run.seconds.toFixed(1)} s${loss}.`;
 }
 
 /**

@@ -1,7 +1,7 @@
 // What NameLab says: of its heads, of a trained model, of what may come next.
 
 import { headsInWords, nameOfRun } from "../lab/words.js";
-import { shortNumber, wholeText } from "../shared/numbers.js";
+import { many, shortNumber } from "../shared/numbers.js";
 
 const TOLD = 3; // of the letters that may come next
 
@@ -14,7 +14,7 @@ export function sayHeads(count, { spec }) {
 /** What a trained model has reached. */
 export function sayLearned(run, { bigram, floor }) {
   const verb = run.state === "stopped" ? "Stopped" : "Trained";
-  const at = run.state === "stopped" ? ` after ${wholeText(run.steps)} steps` : "";
+  const at = run.state === "stopped" ? ` after ${many(run.steps, "step")}` : "";
   const { loss } = run.evaluation;
   return (
     `${verb} with ${nameOfRun(run)}${at}: loss ${loss.toFixed(2)} on names it never saw. The bigram ` +

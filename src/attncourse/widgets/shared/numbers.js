@@ -10,6 +10,11 @@ export function wholeText(number) {
   return number.toLocaleString("en-US");
 }
 
+/** "1 layer", "4,096 tokens" */
+export function many(number, thing) {
+  return `${wholeText(number)} ${thing}${number === 1 ? "" : "s"}`;
+}
+
 /** "0.31" */
 export function shortNumber(weight, digits = 2) {
   return withMinus(weight.toFixed(digits));
