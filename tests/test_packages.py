@@ -1,4 +1,4 @@
-"""attnlib <- attndoctor <- attncourse: no arrow points back, those of types included."""
+"""attnlib <- attndoctor <- attncourse: no arrow points back, of types neither; imports are light."""
 
 import ast
 import subprocess
@@ -63,3 +63,18 @@ def test_what_needs_an_extra_says_which(modules, library, extra):
     said = result.stdout.splitlines()
     assert len(said) == len(modules)
     assert [line for line in said if f"pip install 'attnlib[{extra}]'" not in line] == []
+
+
+QUICK = """
+import sys, attnlib, attncourse.atlas
+heavy = {"matplotlib", "anywidget", "IPython", "safetensors", "transformers"} & set(sys.modules)
+from attncourse import data
+data.load("concord")
+heavy |= {"torch._dynamo"} & set(sys.modules)  # a second for nothing
+sys.exit(", ".join(heavy) or 0)
+"""
+
+
+def test_importing_and_loading_stay_light():
+    result = subprocess.run([sys.executable, "-c", QUICK], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

@@ -21,6 +21,7 @@ def test_a_box_says_how_hard_it_is_shows_no_verdict_and_but_once_how_to_get_one(
     assert "Exercise 2" in title.text and title.select("a") == []
     cell = lesson.select_one(".tag_exercise-page")
     assert cell.select(".cell_output") and not cell.select(".cell_input")
+    assert not read(small / "L99_Class.html").select(".exercise .solution")  # it's another's
     in_prose = read(small / "index.html").select("section > p .effort")
     efforts = [fold.select_one(".admonition-title .effort"), *in_prose]
     told = [one.text for one in efforts]

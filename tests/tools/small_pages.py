@@ -97,8 +97,8 @@ ONE = "\n## Next\n".join([
 ])  # fmt: skip
 
 # What the switch between reading and coding does to cells: each shows its name where it is open.
-FEW_LINES = '_ = 1\n\n"code of {name}".removeprefix("code of ")'
-LINES = "_ = 1\n_ = 2\n_ = 3\n_ = 4\n_ = 5\n" + FEW_LINES
+FEW_LINES = '_ = 1\n_ = 2\n_ = 3\n_ = 4\n_ = 5\n\n"code of {name}".removeprefix("code of ")'
+LINES = "_ = 0\n" + FEW_LINES
 STUB = f"print('Not' + ' yet')\n{LINES}"
 SOLUTION = """```{solution-start} ex-write
 :label: sol-write
@@ -203,6 +203,7 @@ CLASS = notebook(
     "# L99 · A lesson\n", QUESTION, "## A part\n", "Word " * 399 + "word.\n",
     exercise("l99-begin", cell("1 + 1")), "## Another\n",
     exercise("l99-end", cell("1 + 2"), effort="★★ 10 minutes"),
+    SOLUTION.replace("write", "l99-begin"),
 )  # fmt: skip
 SAID = notebook(
     """# L78 · A lesson
