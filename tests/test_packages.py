@@ -1,4 +1,4 @@
-"""attnlib <- attndoctor <- attncourse: no arrow points back, of types neither; imports are light."""
+"""attnlib <- attndoctor <- attncourse: no arrow points back, types included; imports are light."""
 
 import ast
 import subprocess
