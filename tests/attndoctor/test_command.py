@@ -14,6 +14,7 @@ from tools.broken_attentions import scaled_by
 from attndoctor import CallError, Diagnosis, check, diagnose
 from attndoctor.__main__ import main
 from attndoctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
+from attndoctor.museum import named
 from attndoctor.museum.known_modules import MultiHeadedAttention
 
 FILE = """
@@ -94,7 +95,8 @@ def test_the_command_prints_json(capsys, file):
     assert main([f"{file}:Unscaled", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["healthy"], found["first_seen_on"]) == (False, "self-attention")
-    assert [one["name"] for one in found["exhibits"]] == ["no scale"]
+    known = named("no scale")
+    assert found["exhibits"] == [{n: getattr(known, n) for n in ("name", "cause", "hint")}]
     assert "forward(query, key, value)" in found["taken"] and "scale=1" in found["message"][0]
     assert found["versions"]["torch"] == torch.__version__
     assert main([f"{file}:Plain", "--json"]) == 0

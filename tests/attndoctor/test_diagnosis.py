@@ -37,7 +37,7 @@ test_what_no_exhibit_has_is_described = diagnoses({
     "a second bug elsewhere": (stepped("no scale", "padding on the wrong axis"), {}, "broken",
         "only: no scale", "report: more", "padding, "),
     "one head's weights": (stepped(report=lambda weights: weights[:, :1]), {}, "",
-        "no exhibit", "[2, 1, 7, 7]", "[2, 3, 7, 7]"),
+        "no exhibit", "[2, 1, 7, 7] instead of [2, 3, 7, 7]"),
     "one more": (stepped(project_out=lambda module, joined: module.W_o(joined) + 1), {}, "broken",
         "no exhibit", "by up to 1"),
     "NaN": (stepped(softmax=lambda scores: scores / 0 * 0), {}, "broken", "no exhibit", "NaN",

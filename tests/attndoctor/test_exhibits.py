@@ -115,8 +115,8 @@ def test_a_label_shows_its_own_code_and_story():
             assert inspect.getsource(function).strip() in source
         assert max(map(len, source.splitlines())) <= 78  # as wide as a page's column
         assert "right:" in source or exhibit.steps.keys() > {"split"}, exhibit
-        told = exhibit.story, exhibit.cause, exhibit.notice, source, f"“{exhibit.killed_by}”"
-        assert all(text in label for text in told)
+        told = f"Cause.** {exhibit.cause}", f"notice.** {exhibit.notice}", f"“{exhibit.killed_by}”"
+        assert all(text in label for text in (exhibit.story, source, *told))
         assert exhibit.cause.endswith(".") and exhibit.cause.count(". ") == 0  # one sentence
         assert exhibit.thread is None or f"]({exhibit.thread.address})" in label
 

@@ -145,9 +145,9 @@ test_what_does_not_fit_is_refused = refusals({
 
 
 def test_how_many_there_are_is_told():
-    for told, option in (("7 after 3 tokens, got 8", {"steps": 8}), ("0 to 10,", {"stop": 11})):
+    for name, n, told in (("steps", 8, "7 after 3 .*8"), ("stop", 11, "10,"), ("top_k", 12, "11,")):
         with pytest.raises(ValueError, match=told):
-            go(**option)
+            go(**{name: n})
     assert go(steps=7).shape == (2, 10)
 
 

@@ -127,7 +127,7 @@ def test_turning_has_no_weights_is_copied_and_says_its_base():
     x = torch.randn(1, 4, 8)
     assert torch.equal(copy.deepcopy(turned)(x)[0], turned(x)[0])
     assert "base=10000, interleaved=True" in repr(turned)
-    assert "base=10000" in repr(SinusoidalPositions(4)) and "7" in repr(LearnedPositions(7, 4))
+    assert "base=10000" in repr(SinusoidalPositions(4)) and "th=7" in repr(LearnedPositions(7, 4))
 
 
 def test_alibi_is_a_slope_times_the_distance():

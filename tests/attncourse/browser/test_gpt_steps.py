@@ -131,8 +131,7 @@ def test_it_goes_line_by_line_head_by_head_token_by_token_and_back(show):
         step.dispatch_event("click")
     masks = [text.partition("causal mask")[2] for text in places if "causal mask" in text]
     assert [*map(numbers_in, masks)] == [[2], [], []]  # tokens to come, a token, none
-    assert notes == 3
-    assert step.get_attribute("aria-disabled") == "true"
+    assert notes == 3 and step.get_attribute("aria-disabled") == "true"
     for told in reversed(places):
         assert said(page) == told
         back.dispatch_event("click")
@@ -212,6 +211,7 @@ def test_bars_are_the_weights_of_the_heads_so_far_and_tables_have_all_numbers(sh
     torch.testing.assert_close(heights, torch.tensor(found["weights"][:3]))
     press(page, "head 4")
     choose(page, "mix")
+    assert numbers_in(said(page))[:3] == [4, 16, 16]  # of a head, in joined, and in the end
     page.locator("summary").last.click()
     page.locator("details tbody tr").first.wait_for()
 
@@ -222,8 +222,7 @@ def test_bars_are_the_weights_of_the_heads_so_far_and_tables_have_all_numbers(sh
     for table, column, name in ((0, 1, "embed"), (0, 3, "q"), (0, 6, "joined")):
         assert read(table, column) == pytest.approx(found[name], abs=0.006)
     for table, name in ((4, "scores"), (5, "weights")):
-        second = [head[1] for head in found[name]]
-        assert read(table, 2) == pytest.approx(second, abs=0.006)
+        assert read(table, 2) == pytest.approx([head[1] for head in found[name]], abs=0.006)
     assert read(0, 7) == read(1, 1) == read(6, 1) == []  # o, hidden and logits: not yet
     choose(page, "chances")
     assert read(6, 2) == pytest.approx(found["chances"], abs=0.006)
@@ -276,7 +275,6 @@ def test_on_a_phone_nothing_moves_from_line_to_line_and_the_lit_one_is_in_sight(
         places.add((lists["top"], lists["height"]))
         code, line = box(page, ".attn-code"), box(page, ".attn-code [aria-pressed=true]")
         assert code["top"] <= line["top"] and line["bottom"] <= code["bottom"]
-    assert len(places) == 1
-    assert code["height"] < 220
+    assert len(places) == 1 and code["height"] < 220
     page = show(steps("chances"), width=360)  # from the start, too
     page.wait_for_function("document.querySelector('.attn-code').scrollTop > 0")

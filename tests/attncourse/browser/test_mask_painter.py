@@ -137,8 +137,7 @@ def test_each_preset_paints_its_mask_and_the_alarm_answers_while_the_map_stays(s
         assert page.locator(".attn-leak, .attn-leaking, .attn-alarm li").count() == 0
     press(page, "everything")
     tick.check()
-    assert "15 looks" in verdict(page)
-    assert page.locator(".attn-leak").count() == 15
+    assert "15 looks" in verdict(page) and page.locator(".attn-leak").count() == 15
     expect(page.locator(".attn-future").locator("..")).to_be_visible()
     assert box(page, ".attn-summary")["bottom"] < place["top"]
     assert box(page, ".attn-plot") == place
@@ -152,19 +151,16 @@ def test_a_puzzle_shows_its_presets_when_it_is_solved_and_its_map_stays(show):
         (0, 1, "2 looks"), (0, 2, "1 look "), (2, 0, "1 look "),
         (1, 2, "1 look "), (2, 2, "2 looks"), (2, 0, "1 look "),
     ]:  # fmt: skip
-        assert presets.is_hidden() and stairs.is_hidden()
-        assert marks.count() == 0
+        assert presets.is_hidden() and stairs.is_hidden() and marks.count() == 0
         page.mouse.click(*point(page, row, column, T=3))
         assert count in verdict(page)
     page.mouse.move(*point(page, 2, 2, T=3))
     page.mouse.down()
-    assert " look" not in verdict(page)
-    assert presets.is_hidden()  # until the stroke ends
+    assert " look" not in verdict(page) and presets.is_hidden()  # until the stroke ends
     page.mouse.up()
     assert presets.is_visible() and box(page, ".attn-plot") == place
     page.mouse.click(*point(page, 0, 2, T=3))
-    assert presets.is_visible() and stairs.is_visible()  # for good
-    assert marks.count() == 2
+    assert presets.is_visible() and stairs.is_visible() and marks.count() == 2  # for good
 
 
 def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_back(show):
@@ -177,7 +173,7 @@ def test_a_mouse_paints_a_row_stands_there_before_and_after_and_all_is_taken_bac
     assert numbers.all_inner_texts() == [short(weight) for weight in before]
     expect(legend).to_be_hidden()
     page.mouse.click(*point(page, 5, 0))
-    expect(legend).to_be_visible()
+    expect(legend.get_by_text("before").locator(".attn-was")).to_be_visible()
     pairs = zip(before, after, strict=True)
     assert numbers.all_inner_texts() == [f"{short(was)} → {short(now)}" for was, now in pairs]
     assert re.search(rf" grew .*{short(1 / (1 - before[0]))}\.", note.inner_text())

@@ -2,6 +2,7 @@
 
 import torch
 from matplotlib.colors import to_hex
+from tools.figure_reading import legend
 
 from attncourse.lessons.l04 import figures
 from attnlib import palette
@@ -21,9 +22,8 @@ def test_a_token_keeps_its_shade_wherever_its_numbers_go_and_titles_have_the_hea
     left, right = map(shades, figure.axes)
     assert left == right
     assert len({left[n] for n in range(4)}) == 1  # the first token's numbers
-    (box,) = figure.legends
-    legend = [to_hex(patch.get_facecolor()) for patch in box.get_patches()]
-    assert legend == [left[0], left[4], left[8]]
+    shown = {token: to_hex(mark.get_facecolor()) for token, mark in legend(figure).items()}
+    assert shown == {"a": left[0], "b": left[4], "c": left[8]} and len(figure.legends) == 1
     colors = {text.get_text(): text.get_color() for text in figure.axes[1].texts}
     assert [colors["one"], colors["two"]] == [palette.head_color(0), palette.head_color(1)]
 

@@ -24,6 +24,9 @@ def leads(weights, place, direction):
 def test_each_panel_s_direction_is_one_in_which_its_point_lies_furthest_out():
     figure = figures.plot_directions(PLACES, NAMES)
     assert titles(figure) == [f"to hear {name}" for name in NAMES]
+    axes = figure.axes[0].xaxis.label, figure.axes[0].yaxis.label
+    heads = {label.get_text()[-1]: label.get_color() for label in axes}
+    assert heads == {"1": palette.HEAD_COLORS[0], "2": palette.HEAD_COLORS[1]}
     ((low, high),) = {limits for ax in figure.axes for limits in (ax.get_xlim(), ax.get_ylim())}
     for place, ax in enumerate(figure.axes):
         dots = {palette.KEY_COLOR: [], palette.QUERY_COLOR: []}
@@ -43,11 +46,9 @@ def test_each_panel_s_direction_is_one_in_which_its_point_lies_furthest_out():
         dotted = [torch.tensor(found.get_xydata()) for found in ax.lines if found.is_dashed()]
         torch.testing.assert_close(torch.stack(dotted)[:, 0].float(), PLACES)
         for (point, end), foot in zip(dotted, feet, strict=True):
-            assert abs((point - end) @ line) < 1e-6
-            assert abs(end[0] * line[1] - end[1] * line[0]) < 1e-6
+            assert abs((point - end) @ line) < 1e-6 > abs(end[0] * line[1] - end[1] * line[0])
             torch.testing.assert_close(torch.tensor(foot.get_xydata()[0]), end)
-        along = torch.stack(dotted)[:, 1] @ line
-        assert along.argmax() == place
+        assert (torch.stack(dotted)[:, 1] @ line).argmax() == place
         drawn = [*arrow.xy, *arrow.xyann, *torch.stack(dotted).flatten().tolist()]
         assert all(low < number < high for number in drawn)
 
