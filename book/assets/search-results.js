@@ -6,10 +6,11 @@ const NO_TEXT = "script, style, .headerlink, .course-cover > button, .solution";
 
 Scorer.score = ([page, title, , , score]) => {
   const isLesson = /^book\/L\d/.test(page);
+  const isBeside = /^book\/Positions/.test(page); // it stands among the lessons
   const isApi = /^book\/api/.test(page);
   const isTitle = typed().every((word) => title.toLowerCase().includes(word));
   // Sphinx's own scores are at most 100.
-  return score + (isLesson ? 2000 : isApi ? 0 : 1000) + (isTitle ? 500 : 0);
+  return score + (isLesson ? 2000 : isBeside ? 1900 : isApi ? 0 : 1000) + (isTitle ? 500 : 0);
 };
 
 /** An excerpt of the page's text, the first passage that has most of the words. */
@@ -29,11 +30,13 @@ Search.makeSearchSummary = (html, stems, anchor) => {
   const said = found.textContent.replace(/\s+/g, " ").trim();
   const starts = words.map((word) => said.toLowerCase().indexOf(word));
   const first = Math.min(...starts.filter((start) => start >= 0));
-  const begin = first < Infinity ? Math.max(first - 120, 0) : 0;
+  // Between two words.
+  const begin = first < Infinity ? said.lastIndexOf(" ", first - 120) + 1 : 0;
+  const end = begin + 240 < said.length ? said.lastIndexOf(" ", begin + 240) : said.length;
   const summary = document.createElement("p");
   summary.className = "context";
   summary.textContent =
-    (begin ? "… " : "") + said.slice(begin, begin + 240) + (begin + 240 < said.length ? " …" : "");
+    (begin ? "… " : "") + said.slice(begin, end) + (end < said.length ? " …" : "");
   return summary;
 };
 
