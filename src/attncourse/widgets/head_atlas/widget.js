@@ -1,7 +1,7 @@
 // HeadAtlas: every head of a model as a small map, sorted by what it does, and its rows.
 
 import { element, write } from "../shared/dom.js";
-import { shortNumber, tileNumber } from "../shared/numbers.js";
+import { shortNumber, tileNumber, withMinus } from "../shared/numbers.js";
 import {
   createButton,
   createLive,
@@ -179,7 +179,7 @@ function render({ model, el }) {
     const unit = lower ? "in nats, low where a head looks at few keys; " : "";
     write(
       tilesNote,
-      `Layer.head, counted from 1, and its ${name} score (${unit}baseline: ${rule}). ` +
+      `Layer.head, counted from 1, and its ${name} score (${unit}baseline: ${withMinus(rule)}). ` +
         "Rows look at columns. Below each map, what the head looks at most from the chosen token.",
     );
     drawNumbers();
