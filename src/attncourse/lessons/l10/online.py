@@ -79,8 +79,11 @@ class _Watch(TorchFunctionMode):
         kind = next((kind for kind, ends in self.KINDS if name.endswith(ends)), None)
         given = [x for arg in args for x in (arg if isinstance(arg, list | tuple) else [arg])]
         axes = [axis for x in given if isinstance(x, Tensor) for axis in x.shape]
+        longest = max([*axes, 0])
+        if kind == "largest" and self.longest["exponentials"] and longest > self.longest[kind]:
+            kind = "exponentials"  # of blocks that were kept: no row was asked before
         if kind is not None:
-            self.longest[kind] = max(self.longest[kind], *axes, 0)
+            self.longest[kind] = max(self.longest[kind], longest)
             self.without_values += 1
             self.most = max(self.most, self.without_values)
         elif name not in self.SIZES and not self.widths.isdisjoint(axes):
@@ -119,7 +122,8 @@ def online_softmax(answer: Any) -> CheckResult:
         # axes of the right length, in any order; a block may hold what came before it as well
         allowed = max(block + 1, len(scores), values.shape[1])
         too_long.update(kind for kind, axis in watch.longest.items() if axis > allowed)
-        if block == 1 and watch.most >= scores.shape[1]:
+        # where no block is all -inf: it may be left out, values and all
+        if block == 1 and scores.isfinite().all() and watch.most >= scores.shape[1]:
             too_long.add("before_values")
         return result
 
