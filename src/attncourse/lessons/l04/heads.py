@@ -72,17 +72,24 @@ class _SeesJoining(TorchFunctionMode):
 
     def __init__(self, heads: Tensor) -> None:
         super().__init__()
-        self.joined = merge_heads(heads)
+        joined = merge_heads(heads)
+        self.width, self.numbers = joined.shape[-1], joined.flatten().sort().values
         self.hint = ""
+
+    def _is_joined(self, x: Any) -> bool:
+        """Return whether these are all numbers of the heads, along an axis of the joined width."""
+        if not isinstance(x, Tensor) or self.width not in x.shape:
+            return False
+        return torch.equal(x.flatten().sort().values.to(self.numbers), self.numbers)
 
     def __torch_function__(
         self, func: Callable, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result.shape[-1:] == self.joined.shape[-1:]:
-            if torch.equal(result.flatten(), self.joined.flatten()):
-                self.hint = "joined"
-        elif not self.hint and getattr(func, "__name__", "") in ("numpy", "__array__", "tolist"):
+        leaves = getattr(func, "__name__", "") in ("numpy", "__array__", "tolist")
+        if any(map(self._is_joined, (result, *args))):  # a buffer is seen when it is multiplied
+            self.hint = "joined"
+        elif not self.hint and leaves and args[0].is_floating_point():
             self.hint = "outside"
         return result
 
