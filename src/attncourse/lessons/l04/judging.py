@@ -67,7 +67,7 @@ def comparison(answer: object) -> CheckResult:
     """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your runs.")
-    listed = as_list(answer)
+    listed = [as_list(run) for run in as_list(answer)]
     runs = {tuple(run) for run in listed if _is_run(run)}
     if not runs or len(runs) < len(listed):
         return not_yet(
@@ -87,11 +87,9 @@ def comparison(answer: object) -> CheckResult:
     return correct("One thing differs, everything else and the seeds are the same.")
 
 
-def _is_run(run: Any) -> bool:
-    return (
-        isinstance(run, tuple | list)
-        and len(run) == 4
-        and all(isinstance(number, Real) and float(number).is_integer() for number in run)
+def _is_run(run: Sequence[Any]) -> bool:
+    return len(run) == 4 and all(
+        isinstance(number, Real) and float(number).is_integer() for number in run
     )
 
 
