@@ -43,8 +43,8 @@ _UNASKED = (
 
 
 _LOST_LAYERS = (
-    "Your layers can't be found. Call them W_q, W_k, W_v and W_o, each nn.Linear(d, d), so "
-    "that the check can load them."
+    "Your layers can't be found. Call them W_q, W_k, W_v and W_o, each an nn.Linear(d, d) "
+    "of its own, so that the check can load them."
 )
 
 
@@ -229,4 +229,4 @@ def _advice(found: Diagnosis, level: int) -> str:
         return _UNASKED[level]
     if found.exhibits:
         return found.exhibits[0].hint
-    return found.message.splitlines()[0]
+    return found.message.splitlines()[0].partition(" That is fine if")[0]  # here it isn't
