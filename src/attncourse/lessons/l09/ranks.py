@@ -25,8 +25,9 @@ def score_rank(module: MultiHeadAttention, head: int) -> int:
 
 
 def _low(d: int, d_k: int, rank: int) -> Tensor:
-    """Return a matrix [d, d_k] of this rank."""
-    return torch.randn(d, rank) @ torch.randn(rank, d_k)
+    """Return a matrix [d, d_k] of this rank, by any tolerance: nothing is rounded, or nearly 0."""
+    left, mixed = (8 * torch.randn(d, d_k)).round().split([rank, d_k - rank], dim=1)
+    return torch.cat([left, left @ mixed[:rank].sign()], dim=1) / 8
 
 
 def _set_head(projection: nn.Linear, head: int, W: Tensor) -> None:
@@ -46,7 +47,7 @@ def _cases() -> list[tuple[MultiHeadAttention, int]]:
             with torch.no_grad():
                 projection.weight[:, head * d_k : (head + 1) * d_k] = _low(d, d_k, 1)
             _set_head(projection, head - 1, _low(d, d_k, 1))
-            _set_head(projection, head, _low(d, d_k, rank) / 10)
+            _set_head(projection, head, _low(d, d_k, rank) / 8)
         cases.append((module, head))
     apart = MultiHeadAttention(12, 6, bias=False)
     upper, lower = torch.randn(2, 12, 2)
