@@ -121,7 +121,7 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         "Outputs and every head's weights agree with GPT-2's arithmetic: that is parity, and "
         "shapes alone would not have shown it."
     )
-    return check_function(
+    result = check_function(
         answer,
         computed(reference),
         cases,
@@ -131,6 +131,8 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         otherwise=_wrong_parts,
         praise=praise,
     )
+    lost = _wrong_parts(answer) if result else ""  # a bias of keys, which no output shows
+    return not_yet(lost) if lost else result
 
 
 Heads = tuple[Tensor, ...]
