@@ -78,11 +78,11 @@ def _uneven() -> tuple[Tensor, Tensor]:
 
 
 def _two(answer: Callable) -> Callable:
-    """Take one tensor of two numbers for two: it unpacks as they do."""
+    """Take one tensor or array of two numbers for two: it unpacks as they do."""
 
     def place(weights: Tensor, partners: Tensor) -> Any:
         found = answer(weights, partners)
-        return tuple(found) if isinstance(found, Tensor) and found.shape == (2,) else found
+        return tuple(found) if getattr(found, "shape", None) == (2,) else found
 
     return place
 
