@@ -163,7 +163,8 @@ def right_answers(
     Args:
         model: in evaluation mode.
         batch: sentences of the model's task.
-        relations: those that are counted, such as `task.relations`; the batch has each of them.
+        relations: those that are counted, such as `task.relations`. One that no word of the batch
+            has gets nan.
 
     Raises:
         TypeError: no `TransformerModel`, or no batch.
