@@ -186,7 +186,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   );
 
   function choose(numHeads, seed) {
-    hand.forgetHeads();
+    hand.forgetHeads(numHeads);
     set("num_heads", numHeads);
     set("seed", seed);
   }

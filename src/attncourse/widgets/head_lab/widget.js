@@ -130,8 +130,13 @@ function renderWhole({ model, el }) {
   const views = new Map(); // a setting's key -> its view, kept for when it is chosen again
   let view = null; // of the setting that is chosen
 
-  /** Of another model heads are shown: what was said of one means nothing there. */
-  function forgetHeads() {
+  /** Of another model heads are shown, maybe of more or fewer: what was said of one means nothing there. */
+  function forgetHeads(numHeads = state.numHeads) {
+    if (numHeads !== state.numHeads) {
+      const place = state.head % state.numHeads;
+      const layer = (state.head - place) / state.numHeads; // the large map stays in it
+      set("head", layer * numHeads + Math.min(place, numHeads - 1));
+    }
     set("muted", []);
     set("forbidden_in", null);
   }

@@ -71,7 +71,7 @@ export function createTraining(
   const which = () => [state.setting.key, ...chosen().slice(1)].join();
 
   function choose(numHeads) {
-    forget();
+    forget(numHeads);
     set("num_heads", numHeads);
   }
   const heads = (few ? createChoice : createSlider)("Heads", {
