@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from attndoctor.museum.known_modules import CausalSelfAttention
+from attnlib.functional import merge_heads as join
+from attnlib.functional import split_heads as split
 from tools.broken_attentions import but
 
 
@@ -21,14 +23,6 @@ def attend(q, k, v, hidden=None, fill=-1e9):
         scores = scores.masked_fill(hidden, fill)
     weights = scores.softmax(-1)
     return weights @ v, weights
-
-
-def split(x, num_heads):
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
-
-
-def join(heads):
-    return heads.transpose(1, 2).flatten(2)
 
 
 def zeros_of(mask):
