@@ -1,5 +1,7 @@
 """Checks of L11: right answers in other words, what is nearly right, and the numbers asked for."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from tools.verdicts import PASSES, verdicts
@@ -36,10 +38,10 @@ def by_beginning(state, layer, num_heads):
     return from_gpt2(own, 0, num_heads=num_heads)
 
 
-def without_two_biases(state, layer, num_heads):
+def without_biases(state, layer, num_heads, names=("W_q", "W_k")):
     module = from_gpt2(state, layer, num_heads=num_heads)
-    for projection in (module.W_q, module.W_k):
-        nn.init.zeros_(projection.bias)
+    for name in names:
+        nn.init.zeros_(module.get_submodule(name).bias)
     return module
 
 
@@ -53,7 +55,8 @@ test_answers = verdicts(
             "a dict came": [lambda state, layer, h: state],
             "KeyError": [lambda state, layer, h: state["h.7.attn"]],
             "`h.1.`": [by_beginning],  # takes h.10 for h.1
-            " W_q.bias, W_k.bias.": [without_two_biases],
+            " W_q.bias, W_k.bias.": [without_biases],
+            ": W_k.bias.": [partial(without_biases, names=["W_k"])],  # no output shows it
         },
         l11.loop_at_once: {PASSES: [by_the_fused_kernel]},
         l11.head_of_a_rule: {"The layer should be ": [lambda weights, partners: (0, 99)]},
