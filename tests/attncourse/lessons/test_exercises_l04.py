@@ -121,6 +121,7 @@ test_answers = verdicts({
     },
     l04.mended: {
         "the scale, the merge": [without_scale_and_transpose],
+        "at line 8": [repair._with_steps(repair._ONE_TOKEN | repair._steps_of(["the softmax"]))],
         repair._hint(repair._BUGS): [listed["attention"]],
     },
     l04.buggy_lines: {

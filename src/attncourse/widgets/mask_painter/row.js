@@ -24,7 +24,7 @@ function changeInWords(before, after, changed) {
   const factor = commonFactor(before, after);
   if (!before.some((weight) => weight > 0)) return `It looked nowhere before.${others}`;
   if (factor === null) return `None of its weights is left.${others}`;
-  if (shortNumber(factor) === "1.00") return `The other weights changed by less than 1 %.${others}`;
+  if (shortNumber(factor) === "1.00") return `The other weights changed by less than 1%.${others}`;
   const verb = factor > 1 ? "grew" : "shrank";
   return `All weights that are left ${verb} by the same factor, ${shortNumber(factor)}.${others}`;
 }

@@ -46,7 +46,8 @@ def test_each_panel_s_direction_is_one_in_which_its_point_lies_furthest_out():
         dotted = [torch.tensor(found.get_xydata()) for found in ax.lines if found.is_dashed()]
         torch.testing.assert_close(torch.stack(dotted)[:, 0].float(), PLACES)
         for (point, end), foot in zip(dotted, feet, strict=True):
-            assert abs((point - end) @ line) < 1e-6 > abs(end[0] * line[1] - end[1] * line[0])
+            assert abs((point - end) @ line) < 1e-6
+            assert abs(end[0] * line[1] - end[1] * line[0]) < 1e-6
             torch.testing.assert_close(torch.tensor(foot.get_xydata()[0]), end)
         assert (torch.stack(dotted)[:, 1] @ line).argmax() == place
         drawn = [*arrow.xy, *arrow.xyann, *torch.stack(dotted).flatten().tolist()]
